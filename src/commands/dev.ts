@@ -56,7 +56,8 @@ function applyDevelopmentDefaults() {
 }
 
 async function createIfMissing(id: string) {
-  const { createTenant, isRegistered } = await import('../tenancy/tenants')
+  const { isRegistered } = await import('../tenancy/tenant-list')
+  const { createTenant } = await import('../tenancy/tenants')
   if (!(await isRegistered(id))) await createTenant(id)
 }
 

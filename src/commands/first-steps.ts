@@ -1,7 +1,8 @@
 import { issueSetupToken } from '../accounts/links/setup-link'
 import { Problem } from '../core/problem'
 import { createDemo, createDemoSigninLink } from '../demo/demo'
-import { createTenant, getDefaultTenantId, getTenant, isRegistered } from '../tenancy/tenants'
+import { isRegistered } from '../tenancy/tenant-list'
+import { createTenant, getDefaultTenantId, getTenant } from '../tenancy/tenants'
 import { invocation } from './invocation'
 
 /** The tenant that the first start makes. */

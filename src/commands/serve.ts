@@ -114,7 +114,7 @@ async function prepareInstallation({ demo }: ServeOptions): Promise<Installation
     })
   const engine = config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite'
   log.info({ event: 'start', version, bun: Bun.version, folder: resolve(config.ATOLL_TENANTS), engine })
-  const { countTenants } = await import('../tenancy/tenants')
+  const { countTenants } = await import('../tenancy/tenant-list')
   const tenants = await countTenants()
   const { createFirstTenant } = await import('./first-steps')
   if (!tenants && !demo) await createFirstTenant()
@@ -123,7 +123,7 @@ async function prepareInstallation({ demo }: ServeOptions): Promise<Installation
 
 /** Prints the address, and how to get in for the first time. */
 async function announceServer(url: string, { isFirstStart }: Installation, { demo, json }: ServeOptions) {
-  const { isRegistered } = await import('../tenancy/tenants')
+  const { isRegistered } = await import('../tenancy/tenant-list')
   const { printFirstSteps } = await import('./first-steps')
   const defaultTenant = config.ATOLL_DEFAULT_TENANT
   if (defaultTenant && !(await isRegistered(defaultTenant)))

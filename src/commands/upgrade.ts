@@ -10,7 +10,7 @@ import {
   planUpgrade,
   type UpgradePlan,
 } from '../tenancy/schema-versions'
-import { listTenants } from '../tenancy/tenants'
+import { listTenants } from '../tenancy/tenant-list'
 import { formatTable, pluralize, runAndPrint } from './output'
 
 /** What an upgrade would do, and what speaks against it. */

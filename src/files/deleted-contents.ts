@@ -5,7 +5,7 @@ import { isFirstProcess } from '../core/server-processes'
 import type { BackgroundWork } from '../jobs/area'
 import { beginRemoval, type ContentRemains, endRemoval, listContentRemains } from '../tenancy/content-remains'
 import { tryClaim } from '../tenancy/databases'
-import { isRegistered } from '../tenancy/tenants'
+import { isRegistered } from '../tenancy/tenant-list'
 import { s3ContentStore } from './stores/index'
 import type { S3ContentStore } from './stores/s3'
 

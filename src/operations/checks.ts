@@ -9,7 +9,7 @@ import { listUnknownFolders } from '../tenancy/adoption'
 import { findDataFolderRisk } from '../tenancy/databases'
 import { findSecretsProblem } from '../tenancy/installation-keys'
 import { isSecretsFileExposed, secretsFile } from '../tenancy/secrets-file'
-import { listTenants } from '../tenancy/tenants'
+import { listTenants } from '../tenancy/tenant-list'
 
 /** Tells whether this installation has a registry of tenants. */
 export const hasRegistry = () => !!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_TENANTS, 'registry.db'))

@@ -9,7 +9,8 @@ import { askOtherProcesses } from '../core/server-processes'
 import { jobs } from '../jobs/tables'
 import { maxOpenTenants } from '../tenancy/databases'
 import { listDamagedSince } from '../tenancy/placement'
-import { listOpenServedSince, listTenants } from '../tenancy/tenants'
+import { listTenants } from '../tenancy/tenant-list'
+import { listOpenServedSince } from '../tenancy/tenants'
 import { checkCertificates } from './certificate-checks'
 import {
   type Check,

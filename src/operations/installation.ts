@@ -10,7 +10,8 @@ import { TenantQuotas } from '../limits/shapes'
 import { isMailEnabled } from '../platform/mail/smtp'
 import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
-import { getTenantInfo, isOutgoingHeld, type Tenant } from '../tenancy/tenants'
+import { getTenantInfo } from '../tenancy/tenant-list'
+import { isOutgoingHeld, type Tenant } from '../tenancy/tenants'
 import { Installation } from './shapes'
 
 /** Returns what the operator decided for a tenant, as far as its admins need to know it, and what the tenant takes. */

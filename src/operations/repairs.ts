@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs'
 import { rebuildTenantIndexes } from '../tenancy/schema-versions'
 import { isSecretsFileExposed, restrictSecretsFile, secretsFile } from '../tenancy/secrets-file'
 import { removeAbandonedFolders } from '../tenancy/staged-folder'
-import { checkTenantDatabase, listTenants } from '../tenancy/tenants'
+import { listTenants } from '../tenancy/tenant-list'
+import { checkTenantDatabase } from '../tenancy/tenants'
 
 /** What was mended, and how. */
 export type Repair = { check: string; message: string }

@@ -20,6 +20,7 @@ import { resumeOutgoing } from '../tenancy/outgoing-hold'
 import { listDamagedSince } from '../tenancy/placement'
 import { registry } from '../tenancy/registry'
 import { hosts, tenants } from '../tenancy/tables'
+import { getTenantInfo } from '../tenancy/tenant-list'
 import * as tenancy from '../tenancy/tenants'
 import { toAdminLink } from './admin-link'
 import type { NewTenant, OperatorTenant } from './shapes'
@@ -59,13 +60,13 @@ function hasInIdOrHost(text: string): SQL | undefined {
 
 /** Returns the backups of a tenant, latest first. @throws 404 TENANT_NOT_FOUND, 400 NO_BACKUP_TARGET */
 export async function listBackups(id: string) {
-  await tenancy.getTenantInfo(id)
+  await getTenantInfo(id)
   return listTenantBackups(id)
 }
 
 /** Returns a tenant. @throws 404 TENANT_NOT_FOUND */
 export async function get(id: string) {
-  const info = await tenancy.getTenantInfo(id)
+  const info = await getTenantInfo(id)
   return describe(info, (await describeLastBackups([info])).get(id)!)
 }
 
@@ -102,7 +103,7 @@ export async function createSetUpLink(id: string, request: Request) {
 
 /** Deletes a tenant whose id was repeated. @throws 400 INVALID_INPUT, 404 TENANT_NOT_FOUND */
 export async function remove(id: string, confirmed?: string) {
-  await tenancy.getTenantInfo(id)
+  await getTenantInfo(id)
   if (confirmed !== id) badRequest({ path: 'confirm', message: `Repeat the id of the tenant: ?confirm=${id}.` })
   return { ...success, trash: (await tenancy.deleteTenant(id)) ?? null }
 }
@@ -121,7 +122,7 @@ export async function resume(id: string, { outgoing = false }: { outgoing?: bool
 
 /** Returns the hosts that are assigned to a tenant. @throws 404 TENANT_NOT_FOUND */
 export async function getHosts(id: string) {
-  await tenancy.getTenantInfo(id)
+  await getTenantInfo(id)
   return { hosts: await listAssignedHosts(id) }
 }
 
@@ -133,7 +134,7 @@ export async function setHosts(id: string, names: string[]) {
 
 /** Returns the rate limits that the operator has set for a tenant. @throws 404 TENANT_NOT_FOUND */
 export async function getLimits(id: string) {
-  await tenancy.getTenantInfo(id)
+  await getTenantInfo(id)
   return { ...(await getOperatorLimits(id)), defaults: DEFAULT_RATE_LIMITS }
 }
 
@@ -145,7 +146,7 @@ export async function setLimits(id: string, limits: ChosenRateLimits) {
 
 /** Returns the quotas of a tenant, and how much of each it uses. @throws 404 TENANT_NOT_FOUND */
 export async function getQuotas(id: string) {
-  await tenancy.getTenantInfo(id)
+  await getTenantInfo(id)
   return describeQuotas(id)
 }
 
@@ -155,7 +156,7 @@ export async function setQuotas(id: string, change: QuotaChange) {
   return getQuotas(id)
 }
 
-type TenantInfo = Awaited<ReturnType<typeof tenancy.getTenantInfo>>
+type TenantInfo = Awaited<ReturnType<typeof getTenantInfo>>
 
 async function describe(info: TenantInfo, backups: BackupState): Promise<OperatorTenant> {
   const lastRequest = tenancy.lastRequestTime(info.id)

@@ -1,5 +1,6 @@
 import { isHttps, requestAuthority, requestHost } from '../tenancy/client-connection'
-import { getDefaultTenantId, getTenantInfo } from '../tenancy/tenants'
+import { getTenantInfo } from '../tenancy/tenant-list'
+import { getDefaultTenantId } from '../tenancy/tenants'
 
 /**
  * Returns the addresses of a tenant's site: its hosts, with the scheme and port of the request; without any, the host of

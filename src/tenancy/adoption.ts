@@ -13,7 +13,8 @@ import { assignHosts } from './hosts'
 import { locationOf, type TenantRecord } from './placement'
 import { registry } from './registry'
 import { tenants } from './tables'
-import { assertTenantId, getTenantInfo, throwConflict } from './tenants'
+import { getTenantInfo } from './tenant-list'
+import { assertTenantId, throwConflict } from './tenants'
 
 /** Returns the sorted names of the folders with a database whose tenant is not in the registry. */
 export async function listUnknownFolders(): Promise<string[]> {

@@ -4,7 +4,8 @@ import { writeInvalidating } from './cache'
 import { recordOperatorEvent } from './operator-events'
 import { registry } from './registry'
 import { tenants } from './tables'
-import { getTenantInfo, isOutgoingHeld } from './tenants'
+import { getTenantInfo } from './tenant-list'
+import { isOutgoingHeld } from './tenants'
 
 /**
  * Refuses what a copy of a tenant would do outside: it would come from both.

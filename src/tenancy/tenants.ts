@@ -1,4 +1,4 @@
-import { asc, count, eq, gt } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
 import { BoundedMap } from '../core/bounded-map'
@@ -20,6 +20,7 @@ import { locationOf, recordLeftovers, type TenantRecord, translateStoreError } f
 import { releaseInThreads } from './reader-threads'
 import { registry } from './registry'
 import { hosts, tenants } from './tables'
+import { getTenantInfo, isRegistered } from './tenant-list'
 
 /** One tenant's data: `db` reads, `write` writes. Of a served tenant, `place` is where the data are. */
 export type Tenant = Store & { tenant: string; place?: DatabaseLocation }
@@ -176,41 +177,6 @@ export async function* eachOpenServedSince(moment: number, withinMs: number): As
 const MAX_PAUSE_MS = 20 // between two tenants
 const isOpen = (tenant: CachedTenant) => databases.isOpen(locationOf({ ...tenant, id: tenant.tenant }))
 
-/** Returns all tenants with their hosts, by id. */
-export const listTenants = () => describeTenants()
-
-/** Returns the ids of the next tenants after an id, in their order. */
-export async function listTenantIds(after: string, limit: number): Promise<string[]> {
-  const page = registry.db.select({ id: tenants.id }).from(tenants).where(gt(tenants.id, after))
-  return (await page.orderBy(asc(tenants.id)).limit(limit)).map(({ id }) => id)
-}
-
-async function describeTenants(id?: string) {
-  const [records, names] = await Promise.all([
-    registry.db
-      .select()
-      .from(tenants)
-      .where(id === undefined ? undefined : eq(tenants.id, id))
-      .orderBy(asc(tenants.id)),
-    registry.db
-      .select()
-      .from(hosts)
-      .where(id === undefined ? undefined : eq(hosts.tenant, id))
-      .orderBy(asc(hosts.host)),
-  ])
-  const hostsOf = Map.groupBy(names, ({ tenant }) => tenant)
-  return records.map(({ id, status, created, home, moved, outgoingHeld }) => ({
-    ...{ id, status, created },
-    ...(home && { home }),
-    ...(moved && { moved }),
-    ...(outgoingHeld && { outgoingHeld }),
-    hosts: hostsOf.get(id)?.map(({ host }) => host) ?? [],
-  }))
-}
-
-/** Returns one tenant with its hosts. @throws 404 TENANT_NOT_FOUND */
-export const getTenantInfo = async (id: string) => (await describeTenants(id))[0] ?? throwTenantNotFound(id)
-
 /** Suspends a tenant, which then responds with 403 to every request, or resumes it. @throws 404 TENANT_NOT_FOUND */
 export async function setStatus(id: string, status: TenantRecord['status']) {
   await writeInvalidating(registry, 'tenants', async (tx) => {
@@ -260,15 +226,6 @@ export async function migrateTenant(id: string) {
   // The process that created the tenant may have been stopped before this.
   if (!entry.made) await markDatabaseMade(entry)
 }
-
-/** Tells whether the registry has a tenant with this id, without the cache. */
-export const isRegistered = async (id: string) => (await registry.db.$count(tenants, eq(tenants.id, id))) > 0
-
-/** Returns how many tenants there are of each status. */
-export const countTenantsByStatus = () =>
-  registry.db.select({ status: tenants.status, count: count() }).from(tenants).groupBy(tenants.status)
-
-export const countTenants = () => registry.db.$count(tenants)
 
 const findById = (id: string) =>
   cached<TenantRecord | undefined>(registry, 'tenants', `id ${id}`, () =>

@@ -12,7 +12,8 @@ import { backUpTenant } from '../../src/backups/tenant-backup'
 import { config } from '../../src/config'
 import { resolveConnection } from '../../src/connections/resolver'
 import { DAY_MS, moveClock, now } from '../../src/core/clock'
-import { getTenant, getTenantInfo, isRegistered } from '../../src/tenancy/tenants'
+import { getTenantInfo, isRegistered } from '../../src/tenancy/tenant-list'
+import { getTenant } from '../../src/tenancy/tenants'
 import { createSignedInClient } from '../accounts/session-fixtures'
 import {
   backUpToFolder,

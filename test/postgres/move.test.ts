@@ -5,7 +5,8 @@ import { tenantMigrations } from '../../migrations'
 import { addBucket } from '../../src/tenancy/buckets'
 import { databases, tenantFolder } from '../../src/tenancy/databases'
 import { moveTenant } from '../../src/tenancy/move'
-import { deleteTenant, getTenantInfo } from '../../src/tenancy/tenants'
+import { getTenantInfo } from '../../src/tenancy/tenant-list'
+import { deleteTenant } from '../../src/tenancy/tenants'
 import { binaryPath } from '../fakes/binary'
 import {
   apiCaller,

@@ -8,6 +8,7 @@ import { databases, maxOpenTenants, tenantFolder } from '../../src/tenancy/datab
 import { locationOf } from '../../src/tenancy/placement'
 import { registry } from '../../src/tenancy/registry'
 import { tenants as tenantsTable } from '../../src/tenancy/tables'
+import { getTenantInfo, listTenants } from '../../src/tenancy/tenant-list'
 import * as tenants from '../../src/tenancy/tenants'
 import {
   apiCaller,
@@ -144,10 +145,10 @@ describe('createTenant', () => {
     await expect(tenants.createTenant(second, [`${second}.test`, `${id.toUpperCase()}.test:80`])).rejects.toMatchObject(
       taken,
     )
-    expect((await tenants.listTenants()).map((one) => one.id)).not.toContain(second)
+    expect((await listTenants()).map((one) => one.id)).not.toContain(second)
     await tenants.createTenant(second, [`${second}.test`])
     await expect(tenants.setHosts(second, [`${id}.test`])).rejects.toMatchObject(taken)
-    expect((await tenants.getTenantInfo(second)).hosts).toEqual([`${second}.test`])
+    expect((await getTenantInfo(second)).hosts).toEqual([`${second}.test`])
   })
 
   test('createTenant succeeds once when three calls create the same id at the same time', async () => {
@@ -160,9 +161,9 @@ describe('createTenant', () => {
   test('createTenant and setHosts store a repeated host once', async () => {
     const id = newId()
     await tenants.createTenant(id, [`${id}.test`, `${id}.TEST:80`])
-    expect((await tenants.getTenantInfo(id)).hosts).toEqual([`${id}.test`])
+    expect((await getTenantInfo(id)).hosts).toEqual([`${id}.test`])
     await tenants.setHosts(id, [`${id}.test`, `${id}.test`])
-    expect((await tenants.getTenantInfo(id)).hosts).toEqual([`${id}.test`])
+    expect((await getTenantInfo(id)).hosts).toEqual([`${id}.test`])
   })
 
   test('createTenant refuses an id whose folder already exists with 409 TENANT_EXISTS', async () => {

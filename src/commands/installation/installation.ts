@@ -3,7 +3,7 @@ import type { ClonedTenant } from '../../backups/shapes'
 import type { QuotaChange, TenantQuotas } from '../../limits/shapes'
 import type { CreatedOperatorToken, NewOperatorToken, NewTenant, OperatorToken } from '../../operations/shapes'
 import type { MoveResult } from '../../tenancy/move'
-import type { getTenantInfo } from '../../tenancy/tenants'
+import type { getTenantInfo } from '../../tenancy/tenant-list'
 
 /** A tenant as commands show it. */
 export type TenantInfo = Awaited<ReturnType<typeof getTenantInfo>>

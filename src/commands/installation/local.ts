@@ -5,26 +5,27 @@ import { NewOperatorToken } from '../../operations/shapes'
 import * as administration from '../../operations/tenant-administration'
 import { moveTenant } from '../../tenancy/move'
 import { resumeOutgoing } from '../../tenancy/outgoing-hold'
+import { getTenantInfo, listTenants } from '../../tenancy/tenant-list'
 import * as tenants from '../../tenancy/tenants'
 import type { Installation } from './installation'
 
 /** The installation whose data are where the settings say. */
 export const localInstallation: Installation = {
-  listTenants: tenants.listTenants,
-  getTenant: tenants.getTenantInfo,
+  listTenants,
+  getTenant: getTenantInfo,
   async createTenant({ id, hosts = [], admin }) {
     await administration.createWithAdmin(id, hosts, admin)
-    return tenants.getTenantInfo(id)
+    return getTenantInfo(id)
   },
   async setStatus(id, status, { outgoing = false } = {}) {
     if (outgoing) await resumeOutgoing(id)
     await tenants.setStatus(id, status)
-    return tenants.getTenantInfo(id)
+    return getTenantInfo(id)
   },
   deleteTenant: async (id) => (await tenants.deleteTenant(id)) ?? null,
   async setHosts(id, hosts) {
     await tenants.setHosts(id, hosts)
-    return tenants.getTenantInfo(id)
+    return getTenantInfo(id)
   },
   async getQuotas(id) {
     await import('../../app') // areas measure what is used

@@ -2,7 +2,7 @@ import { now } from '../../core/clock'
 import { type DatabaseStatistics, databaseStatistics } from '../../storage/database-statistics'
 import { countConnections, databases, maxOpenTenants } from '../../tenancy/databases'
 import { listStorageFailuresSince } from '../../tenancy/placement'
-import { countTenantsByStatus } from '../../tenancy/tenants'
+import { countTenantsByStatus } from '../../tenancy/tenant-list'
 import { listDamaged } from '../installation-health'
 import { defineCounter, defineGauge, defineHistogram } from './collected-metrics'
 

@@ -2,7 +2,7 @@ import type { BackupResult } from '../../backups/backups'
 import { CommandFailed } from '../../backups/command-process'
 import type { MadeBackup } from '../../backups/tenant-backup'
 import { requireConfiguredTarget } from '../../backups/tenant-backups'
-import { getTenantInfo } from '../../tenancy/tenants'
+import { getTenantInfo } from '../../tenancy/tenant-list'
 import { toCommandTask } from './command-task'
 import type { TaskKind } from './task-kind'
 

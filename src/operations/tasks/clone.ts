@@ -1,7 +1,7 @@
 import type { Static } from 'elysia'
 import type { ClonedTenant, TenantClone } from '../../backups/shapes'
 import { prepareRestoredTenant } from '../../tenancy/restored-tenants'
-import { getTenantInfo } from '../../tenancy/tenants'
+import { getTenantInfo } from '../../tenancy/tenant-list'
 import { toCommandTask } from './command-task'
 import type { TaskKind } from './task-kind'
 
