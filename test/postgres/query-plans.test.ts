@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toMultiRow } from '../../src/storage/engines/postgres/dialect'
 import { DatabasePool } from '../../src/storage/pool'
 import type { Migrations } from '../../src/storage/port'
@@ -16,17 +16,19 @@ const migrations: Migrations = {
   ],
 }
 
-describe.skipIf(!databaseUrl)('query plans', async () => {
+describe.skipIf(!databaseUrl)('query plans', () => {
   const storage = new DatabasePool(postgres(), { openCount: 100, deadline: 5_000 })
   const location = { tenant: 'large', file: '', identity: Bun.randomUUIDv7() as string, bucket: 'plans' }
   const { db, write } = storage.getStore(location, migrations)
   afterAll(() => storage.close())
 
-  await write((tx) =>
-    tx.query(`insert into things (id, kind, identifier)
-      select n, 'a', 'thing ' || n * 7919 % ${ROWS} from generate_series(1, ${ROWS}) as n`),
-  )
-  await queryDatabase(databaseUrl!, 'analyze plans.things')
+  beforeAll(async () => {
+    await write((tx) =>
+      tx.query(`insert into things (id, kind, identifier)
+        select n, 'a', 'thing ' || n * 7919 % ${ROWS} from generate_series(1, ${ROWS}) as n`),
+    )
+    await queryDatabase(databaseUrl!, 'analyze plans.things')
+  })
   const explain = async (sql: string, params?: string[]) =>
     (await db.query(`explain (analyze, timing off, summary off) ${sql}`, params)).map(([line]) => line).join('\n')
 
