@@ -33,7 +33,9 @@ export type StoreOptions = {
   /** Returns the reads of another place if the data were moved there. Receives a translated error of a read. */
   findMovedReads?(error: unknown): Promise<Db | undefined>
 }
-type Recover<T> = (error: unknown) => Promise<T>
+/** What is done after a failed use, which may repeat the work in another way or throw an error. */
+type Recover<Work, T> = (error: unknown, work: Work) => Promise<T>
+type ReadWork = (opened: Pick<OpenDatabase, 'read'>) => Promise<unknown[][]>
 
 const IDLE_CHECK_INTERVAL_MS = 10_000
 
@@ -67,28 +69,30 @@ export class DatabasePool {
   getStore(place: DatabaseLocation, migrations: Migrations, options: StoreOptions = {}): Store {
     const { translate = async (error) => error, findMovedReads } = options
     const key = toPoolKey(place)
-    const use = <T>(work: (opened: OpenDatabase) => Promise<T>, recover: Recover<T> = throwError) =>
-      this.#use(this.#entries.get(key) ?? this.#addEntry(key, place, migrations), work, async (error) =>
-        recover(await translate(error)),
-      )
+    const use = <T, Work extends (opened: OpenDatabase) => Promise<T>>(work: Work, recover: Recover<Work, T>) =>
+      this.#use(this.#entries.get(key) ?? this.#addEntry(key, place, migrations), work, recover)
+    const repeatMoved: Recover<ReadWork, unknown[][]> = async (error, work) => {
+      const translated = await translate(error)
+      const moved = await findMovedReads?.(translated)
+      if (!moved) throw translated
+      return work({ read: moved.query })
+    }
+    const failWrite = async (error: unknown): Promise<never> => {
+      throw await translate(error)
+    }
     const runTraced = <T>(operation: string, sql: string | undefined, work: () => Promise<T>) =>
       runInSpan(operation, 'client', () => describeStatement(place, operation, sql), work)
-    const runRead: RunQuery = (sql, params) =>
-      use(
-        ({ read }) => read(sql, params),
-        async (error) => {
-          const moved = await findMovedReads?.(error)
-          return moved ? moved.query(sql, params) : throwError(error)
-        },
-      )
+    const runRead: RunQuery = (sql, params) => use(({ read }) => read(sql, params), repeatMoved)
     const query: RunQuery = (sql, params) =>
       isTraceRecorded() ? runTraced(operationOf(sql), sql, () => runRead(sql, params)) : runRead(sql, params)
     const read: Db = { ...createDb(query), vectorSearch: this.engine.vectorSearch?.(place) ?? 'javascript' }
     return {
       db: read,
       remoteVersion: () => this.engine.remoteVersion?.(place) ?? 0,
-      write: (work, manner) =>
-        runTraced('TRANSACTION', undefined, () => use(({ writer }) => this.#write(place, writer, read, work, manner))),
+      write: <T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions) => {
+        const run = ({ writer }: OpenDatabase) => this.#write(place, writer, read, work, options)
+        return runTraced('TRANSACTION', undefined, () => use<T, typeof run>(run, failWrite))
+      },
     }
   }
 
@@ -158,7 +162,11 @@ export class DatabasePool {
   }
 
   /** Runs work with an open database, which is not closed meanwhile. */
-  async #use<T>(entry: PoolEntry, work: (opened: OpenDatabase) => Promise<T>, recover: Recover<T>): Promise<T> {
+  async #use<T, Work extends (opened: OpenDatabase) => Promise<T>>(
+    entry: PoolEntry,
+    work: Work,
+    recover: Recover<Work, T>,
+  ): Promise<T> {
     entry.users++
     entry.lastUse = ++this.#uses
     this.#entries.delete(entry.key)
@@ -167,7 +175,7 @@ export class DatabasePool {
       return await work(entry.opened ?? (await entry.ready))
     } catch (error) {
       if (entry.opened?.database.isBroken?.()) this.#reopen(entry)
-      return await recover(error)
+      return await recover(error, work)
     } finally {
       entry.users--
       if (!entry.users) entry.onIdle?.()
@@ -277,7 +285,4 @@ export class DatabasePool {
 const needsSlot = ({ pinned, cluster }: DatabaseLocation) => !pinned && !cluster
 
 const toPoolKey = ({ file, identity, cluster, bucket }: DatabaseLocation) => `${file} ${identity} ${cluster} ${bucket}`
-const throwError = async (error: unknown): Promise<never> => {
-  throw error
-}
 const logCloseFailure = (error: unknown) => logError('DATABASE_NOT_CLOSED', { cause: error })
