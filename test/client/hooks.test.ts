@@ -153,10 +153,10 @@ describe.skipIf(!hasBrowser)('the hooks in a browser', () => {
     await page.evaluate(
       `app.upload.mutateAsync(new Blob(['x'.repeat(2_000_000)])).then((file) => { app.size = file.size })`,
     )
-    await page.waitForFunction('app.size === 2_000_000 && app.upload.progress === 1')
+    await page.waitForFunction('app.size === 2_000_000 && app.upload?.progress === 1')
     await page.evaluate(
       `client.workspaces.create({ name: 'Engines' }).then(({ _id }) => app.activate.mutateAsync(_id)).then(() => {})`,
     )
-    await page.waitForFunction(`app.me.workspace?.name === 'Engines' && app.workspaces.length === 1`)
+    await page.waitForFunction(`app.me.workspace?.name === 'Engines' && app.workspaces?.length === 1`)
   })
 })
