@@ -9,7 +9,7 @@ import type { Lease } from '../jobs/with-lease'
 import { BrokenReference } from '../storage/errors'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
-import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
+import { bumpVersion, writeInvalidating } from '../tenancy/cache'
 import { deriveKey } from '../tenancy/installation-keys'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
@@ -47,7 +47,7 @@ export async function createSession(
   const key = await tenant
     .write(async (tx) => {
       if (passwordHash !== undefined) await assertSamePassword(tx, user, passwordHash)
-      await removeLeastUsed(tenant, tx, user)
+      await removeLeastUsed(tx, user)
       await tx
         .insert(sessions)
         .values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
@@ -59,7 +59,7 @@ export async function createSession(
 }
 
 /** Removes sessions of a user so that there is room for one more. */
-async function removeLeastUsed(tenant: Tenant, tx: Tx, user: string) {
+async function removeLeastUsed(tx: Tx, user: string) {
   const mine = eq(sessions.user, user)
   const excess = (await tx.$count(sessions, mine)) + 1 - MAX_SESSIONS_PER_USER
   if (excess <= 0) return
@@ -71,7 +71,6 @@ async function removeLeastUsed(tenant: Tenant, tx: Tx, user: string) {
     .limit(Math.min(excess, MAX_REMOVED_AT_ONCE))
   await tx.delete(sessions).where(inArray(sessions._id, leastUsed))
   await bumpVersion(tx, 'actors')
-  tx.afterCommit(() => invalidate(tenant, 'actors'))
 }
 
 /**

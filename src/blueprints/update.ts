@@ -5,7 +5,7 @@ import { assertIfMatch, etagOf, type HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
 import { assertQuotaLeft } from '../limits/quota-check'
 import type { Tx } from '../storage/port'
-import { writeInvalidating } from '../tenancy/cache'
+import { invalidate, writeInvalidating } from '../tenancy/cache'
 import { disableIdleTimeout } from '../tenancy/client-connection'
 import type { Tenant } from '../tenancy/tenants'
 import { assertTargetsExist, getModel, sendBlueprint } from './blueprints'
@@ -239,7 +239,11 @@ async function waitForCutover(tenant: Tenant, key: string, form: number): Promis
   for (let pause = 5; performance.now() < until; pause = Math.min(2 * pause, MAX_POLL_INTERVAL_MS)) {
     await Bun.sleep(pause)
     const { form: inForce } = (await findBlueprintRow(tenant, key)) ?? notFound('blueprint')
-    if (inForce >= form) return true
+    if (inForce >= form) {
+      // The database may show the change before this process drops the cached model.
+      invalidate(tenant, 'blueprints')
+      return true
+    }
     const row = await findAlterationRow(tenant, key)
     if (row && row.form > form) break
     if (row?.form !== form) continue

@@ -10,7 +10,7 @@ import { events } from '../jobs/tables'
 import { JobError, type JobHandler } from '../jobs/worker'
 import type { Tx } from '../storage/port'
 import { prepareFirst } from '../storage/prepared-statements'
-import { bumpVersion, invalidate } from '../tenancy/cache'
+import { bumpVersion } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import type { DeliveryPayload } from './event-subscriber'
 import { recordFailure, recordSuccess } from './health'
@@ -147,7 +147,7 @@ const toOutcome = (ending: Attempt[1]): Outcome => {
 
 async function abandonDelivery(tenant: Tenant, tx: Tx, { _id, payload }: Job, { status, error }: Outcome) {
   const { plugin, hookUrl, event } = payload as DeliveryPayload
-  if (status === 410) await disableSubscription(tenant, tx, plugin, hookUrl)
+  if (status === 410) await disableSubscription(tx, plugin, hookUrl)
   // Otherwise a failing plugin that subscribes to this event would cause a new one forever.
   if (event.source === FAILED_EVENT.source && event.eventName === FAILED_EVENT.eventName) return
   const metadata = { plugin, delivery: _id, event: event._id, hookUrl, status }
@@ -157,12 +157,11 @@ async function abandonDelivery(tenant: Tenant, tx: Tx, { _id, payload }: Job, { 
 const FAILED_EVENT = { source: 'plugins', kind: 'plugin', eventName: 'delivery-failed' }
 
 /** Stops deliveries to this URL until an admin activates the subscription again. */
-async function disableSubscription(tenant: Tenant, tx: Tx, plugin: string, hookUrl: string) {
+async function disableSubscription(tx: Tx, plugin: string, hookUrl: string) {
   const { _id, subscribedEvents } = plugins
   const row = await tx.select({ subscribedEvents }).from(plugins).where(eq(_id, plugin)).get()
   if (!row) return
   const entries = row.subscribedEvents.map((entry) => (entry.hookUrl === hookUrl ? { ...entry, active: false } : entry))
   await tx.update(plugins).set({ subscribedEvents: entries }).where(eq(_id, plugin))
   await bumpVersion(tx, 'plugins')
-  tx.afterCommit(() => invalidate(tenant, 'plugins'))
 }

@@ -12,7 +12,7 @@ import { lastEventSeq } from '../jobs/event-dispatcher'
 import { deleteSecrets, withVault } from '../platform/vault/vault'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
-import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
+import { bumpVersion, writeInvalidating } from '../tenancy/cache'
 import { recordFailure, recordSuccess, toHealth } from './health'
 import { readManifest } from './manifest'
 import { generateSecret, SECRET_OVERLAP_MS, toSecretRef } from './secrets'
@@ -63,7 +63,6 @@ export async function create(ctx: Ctx, { secret = generateSecret(), ...input }: 
     await bumpVersion(tx, 'plugins')
     return row
   })
-  invalidate(ctx, 'plugins')
   return { ...toPlugin(createdRow), secret }
 }
 
@@ -109,7 +108,6 @@ export async function remove(ctx: Ctx, id: string) {
     if (account) await removeInTx(ctx, tx, account._id)
     await bumpVersion(tx, 'plugins')
   })
-  invalidate(ctx, 'plugins')
   return success
 }
 
@@ -131,7 +129,6 @@ export async function rotateSecret(ctx: Ctx, id: string, secret: string | undefi
       .where(eq(plugins._id, id))
     await bumpVersion(tx, 'plugins')
   })
-  invalidate(ctx, 'plugins')
   return { secret: fresh, formerUntil: until }
 }
 

@@ -6,7 +6,7 @@ import { registerUser } from '../accounts/users/users'
 import { type HttpContext, setNoStore } from '../core/etag'
 import { Busy } from '../storage/errors'
 import type { Db } from '../storage/port'
-import { bumpVersion, invalidate } from '../tenancy/cache'
+import { bumpVersion } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { getPlugin } from './plugins'
 import { plugins } from './tables'
@@ -24,7 +24,6 @@ export async function issueToken(ctx: Ctx, id: string, answer: HttpContext) {
     await tx.delete(apiTokens).where(eq(apiTokens.user, user))
     await bumpVersion(tx, 'actors')
   })
-  invalidate(ctx, 'actors')
   return { token, user }
 }
 
@@ -38,7 +37,6 @@ async function ensureAccount(tenant: Tenant, id: string): Promise<string> {
     await tx.update(plugins).set({ account: _id }).where(eq(plugins._id, id))
     await bumpVersion(tx, 'plugins')
   })
-  invalidate(tenant, 'plugins')
   return user._id
 }
 

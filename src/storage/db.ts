@@ -2,10 +2,10 @@ import type { SelectedFields, SQLiteSelectBuilder } from 'drizzle-orm/sqlite-cor
 import { drizzle, type SqliteRemoteResult } from 'drizzle-orm/sqlite-proxy'
 import { yieldToEventLoop } from '../core/event-loop'
 import { Problem } from '../core/problem'
-import type { AfterCommit, Defer, Executor, RunQuery, Tx } from './port'
+import type { AfterCommit, Defer, Executor, OnVisible, RunQuery, Tx } from './port'
 
 type SelectBuilder<Fields extends SelectedFields | undefined> = SQLiteSelectBuilder<Fields, 'async', SqliteRemoteResult>
-type WriteAccess = Pick<Executor, 'executeMany'> & { defer: Defer; afterCommit: AfterCommit }
+type WriteAccess = Pick<Executor, 'executeMany'> & { defer: Defer; afterCommit: AfterCommit; onVisible: OnVisible }
 
 function throwReadOnly(): never {
   throw new Error('Writes need a transaction.')
@@ -14,13 +14,14 @@ const READ_ONLY: WriteAccess = {
   executeMany: async () => throwReadOnly(),
   defer: throwReadOnly,
   afterCommit: throwReadOnly,
+  onVisible: throwReadOnly,
 }
 
 /**
  * Returns reads and writes over `query`. Drizzle is created on first use: the most frequent statements need only
  * `query`.
  */
-export function createDb(query: RunQuery, { executeMany, defer, afterCommit }: WriteAccess = READ_ONLY): Tx {
+export function createDb(query: RunQuery, { executeMany, defer, afterCommit, onVisible }: WriteAccess = READ_ONLY): Tx {
   let instance: ReturnType<typeof createOrm> | undefined
   const getOrm = () => {
     instance ??= createOrm(query)
@@ -42,6 +43,7 @@ export function createDb(query: RunQuery, { executeMany, defer, afterCommit }: W
       rows.some((row) => row.some(hasNul)) ? Promise.reject(nulProblem()) : executeMany(sql, rows),
     defer,
     afterCommit,
+    onVisible,
     vectorSearch: 'javascript',
     yieldToOthers: yieldToEventLoop,
     select,

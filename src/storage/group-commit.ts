@@ -4,10 +4,13 @@ import { bindTrace, runInTrace } from '../core/trace'
 import { Busy, DiskFailure, StorageFull, TransactionAborted } from './errors'
 import type { Database, Defer, DeferredWrite, Executor, RunQuery, WriteOptions } from './port'
 
-type WriteWork<T> = (executor: Executor & { defer: Defer }) => Promise<T>
+type OnVisible = (act: () => void) => void
+type WriteWork<T> = (executor: Executor & { defer: Defer; onVisible: OnVisible }) => Promise<T>
 type WriteUnit = PromiseWithResolvers<unknown> & {
   work: WriteWork<unknown>
   options: WriteOptions
+  /** What runs when readers see the commit. */
+  actions: (() => void)[]
   value?: unknown
   failure?: { error: unknown }
 }
@@ -56,7 +59,7 @@ export class GroupCommitWriter {
   #enqueue<T>(work: WriteWork<T>, options: WriteOptions): Promise<T> {
     if (this.#waiting >= MAX_WAITING_UNITS) return Promise.reject(new Busy())
     // The writer runs the units of many callers.
-    const unit = { ...Promise.withResolvers<unknown>(), work: bindTrace(work), options }
+    const unit = { ...Promise.withResolvers<unknown>(), work: bindTrace(work), options, actions: [] }
     this.#waiting++
     this.#queue.push(unit)
     if (!this.#isRunning) runInTrace(undefined, () => this.#run())
@@ -75,7 +78,10 @@ export class GroupCommitWriter {
     const background = this.#queue[0]?.options.background ? this.#queue[0].options : undefined
     const endHold = background && measureThreadHold()
     try {
-      const { kept } = await this.transaction((executor) => this.#runUnits(executor, units))
+      const { kept } = await this.transaction(
+        (executor) => this.#runUnits(executor, units),
+        () => runActions(units),
+      )
       if (background) this.#pauseBackground(performance.now() - startedAt)
       if (endHold) background?.onThreadHeld?.(endHold())
       this.commitSizes?.record(units.length)
@@ -127,6 +133,7 @@ export class GroupCommitWriter {
 
   async #runUnit({ query, executeMany }: Executor, unit: WriteUnit, isFirst: boolean, deferred: DeferredWrites) {
     unit.failure = undefined
+    unit.actions = []
     let isOver = false
     let fatal: unknown
     let latest: Promise<unknown> | undefined
@@ -149,6 +156,7 @@ export class GroupCommitWriter {
       query: (sql, params) => guarded(() => query(sql, params)),
       executeMany: (sql, rows) => guarded(() => executeMany(sql, rows)),
       defer: (write, key, value) => void ownDeferred.push([write as DeferredWrite, key, value]),
+      onVisible: (act) => void unit.actions.push(act),
     } satisfies Parameters<WriteUnit['work']>[0]
     if (!isFirst) sendUnawaited(query, 'savepoint unit')
     try {
@@ -173,6 +181,10 @@ export class GroupCommitWriter {
     }
     if (!isFirst) sendUnawaited(query, 'release unit')
   }
+}
+
+function runActions(units: WriteUnit[]) {
+  for (const { failure, actions } of units) if (!failure) for (const act of actions) act()
 }
 
 type DeferredWrites = Map<DeferredWrite, Map<unknown, unknown>>

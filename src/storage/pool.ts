@@ -4,7 +4,18 @@ import { DatabaseSlots } from './database-slots'
 import { databaseStatistics, describeStatement, engineOf, operationOf, timeStatements } from './database-statistics'
 import { createDb } from './db'
 import { GroupCommitWriter } from './group-commit'
-import type { Database, DatabaseLocation, Db, Engine, Migrations, RunQuery, Store, Tx, WriteOptions } from './port'
+import type {
+  AfterCommit,
+  Database,
+  DatabaseLocation,
+  Db,
+  Engine,
+  Migrations,
+  RunQuery,
+  Store,
+  Tx,
+  WriteOptions,
+} from './port'
 
 type OpenDatabase = { database: Database; read: RunQuery; writer: GroupCommitWriter }
 type PoolEntry = {
@@ -262,7 +273,10 @@ export class DatabasePool {
       // The engine may repeat the work, so its actions start over.
       actions = []
       const query = timeStatements(executor.query, place, this.limits.slowAfter ?? 0)
-      return work(createDb(query, { ...executor, afterCommit: (act) => void actions.push(act) }))
+      const afterCommit: AfterCommit = (act) => void actions.push(act)
+      return work(
+        createDb(query, { ...executor, afterCommit, onVisible: (act) => executor.onVisible(() => act(read)) }),
+      )
     }, options)
     databaseStatistics[engineOf(place)].writes.record((performance.now() - began) / 1_000)
     for (const act of actions) act(read)

@@ -59,6 +59,7 @@ export type Tx = Db &
     executeMany: ExecuteMany
     defer: Defer
     afterCommit: AfterCommit
+    onVisible: OnVisible
   }
 
 /**
@@ -66,6 +67,12 @@ export type Tx = Db &
  * It must not throw.
  */
 export type AfterCommit = (act: (db: Db) => void) => void
+
+/**
+ * Registers an action that runs as soon as readers see this work, and never when it fails. That is before the commit is
+ * durable and acknowledged. It must not throw.
+ */
+export type OnVisible = AfterCommit
 
 /** What areas see of a database. Work is atomic, the only writer of its tenant, and awaits nothing but `tx`. */
 export interface Store {
@@ -129,9 +136,10 @@ export interface Database {
   /**
    * Runs the work as the only writer of the tenant, then commits; or rolls back and throws. An engine that is
    * interrupted runs the work again from its beginning. The next transaction may begin at once, but this one must not
-   * be acknowledged before `kept` resolves: until then it may be in memory only.
+   * be acknowledged before `kept` resolves: until then it may be in memory only. `onVisible` is called when `query`
+   * sees the commit.
    */
-  transaction(work: (executor: Executor) => Promise<void>): Promise<{ kept?: Promise<void> }>
+  transaction(work: (executor: Executor) => Promise<void>, onVisible?: () => void): Promise<{ kept?: Promise<void> }>
   /** Tells whether the database can no longer be trusted, and has to be reopened. */
   isBroken?(): boolean
   /** Releases memory that only speeds up further requests. Called when the database is idle. */

@@ -88,8 +88,12 @@ export async function writeInvalidating<T>(store: Store, topic: CacheTopic, work
   }
 }
 
-/** Invalidates a topic in other processes. Call it in the transaction that changes the data. */
+/**
+ * Invalidates a topic: in this process when its readers see the commit, and in others within a second. Call it in the
+ * transaction that changes the data.
+ */
 export async function bumpVersion(tx: Tx, topic: CacheTopic) {
+  tx.onVisible((db) => dropRegion(cacheOf(db), topic))
   await tx.query(
     'insert into versions (topic, version) values (?, 1) on conflict ("topic") do update set version = versions.version + 1',
     [topic],

@@ -1,6 +1,19 @@
 import { expect, test } from 'bun:test'
+import { yieldToEventLoop } from '../../src/core/event-loop'
+import { DatabasePool } from '../../src/storage/pool'
 import type { Db } from '../../src/storage/port'
-import { cached, dropCache } from '../../src/tenancy/cache'
+import { cached, dropCache, writeInvalidating } from '../../src/tenancy/cache'
+import { engines, fileEngines } from '../storage/engines'
+import { freshLocation, increment, insertThing, listCounts, migrations, range } from '../storage/fixtures'
+
+const withVersions = {
+  sqlite: [...migrations.sqlite, 'create table versions (topic text primary key, version integer not null) strict'],
+  postgres: [
+    ...migrations.postgres,
+    `create table versions (tenant_id uuid not null default current_setting('app.tenant')::uuid,
+      topic text collate "C" not null, version bigint not null, primary key (tenant_id, topic))`,
+  ],
+}
 
 test('a value is not read from the cache after its version could not be checked', async () => {
   const state = { value: 'old', version: 1, notifications: 0, isReachable: true }
@@ -51,3 +64,50 @@ test('a value is not read from the cache while its version is being checked for 
   resolve()
   expect(await both).toEqual(['new', 'new'])
 })
+
+test.each(fileEngines)(
+  '%s: whoever sees a commit in the database finds nothing older in the cache',
+  async (_, engine) => {
+    const pool = new DatabasePool(engine({ synchronous: 'full' }), { openCount: 1, deadline: 2_000 })
+    const store = pool.getStore({ ...freshLocation(), bucket: 'cache_suite' }, withVersions)
+    await store.write((tx) => insertThing(tx, 'a'))
+    const readCount = async () => (await listCounts(store))[0]!
+    const readCached = async () => cached(store, 'plugins', 'key', readCount)
+    let isOver = false
+    const differences: string[] = []
+    const compare = async () => {
+      while (!isOver) {
+        const seen = await readCount()
+        const known = await readCached()
+        if (known < seen) differences.push(`${known} after ${seen}`)
+        await yieldToEventLoop()
+      }
+    }
+    const comparing = compare()
+    for (const _ of range(30)) await writeInvalidating(store, 'plugins', (tx) => increment(tx))
+    isOver = true
+    await comparing
+    expect(differences).toEqual([])
+    expect(await readCached()).toBe(30)
+    await pool.close()
+  },
+)
+
+test.each(engines)(
+  '%s: an action that waits for its work to be visible does not run when the work fails',
+  async (_, engine) => {
+    const pool = new DatabasePool(engine(), { openCount: 1, deadline: 2_000 })
+    const store = pool.getStore({ ...freshLocation(), bucket: 'cache_suite' }, withVersions)
+    const ran: string[] = []
+    const write = (name: string, fails: boolean) =>
+      store.write(async (tx) => {
+        tx.onVisible(() => ran.push(name))
+        await insertThing(tx, name)
+        if (fails) throw new RangeError(name)
+      })
+    const outcomes = await Promise.allSettled([write('a', false), write('b', true), write('c', false)])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(ran.sort()).toEqual(['a', 'c'])
+    await pool.close()
+  },
+)

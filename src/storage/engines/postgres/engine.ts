@@ -96,8 +96,9 @@ export class Postgres implements Engine {
     )
     return {
       query: reads.query,
-      transaction: async (work) => {
+      transaction: async (work, onVisible) => {
         const written = await this.#transactions.runWithRetries(startExclusive, work)
+        onVisible?.()
         this.options.commitCounters?.add(tenant)
         this.#autoAnalyze.recordRows(bucket, tenant, written)
         return {}

@@ -182,7 +182,11 @@ export class Sqlite implements Engine {
     const hasFailed = () => reader.hasDiskFailed || writer.hasFailed
     const { commitCounters, isShared, writeTurns } = this.options
     const snapshot = new ReadSnapshot(reader, isShared ? () => this.remoteVersion({ file }) : undefined)
-    const transact = async ({ connection, log }: WriteAccess, work: (executor: Executor) => Promise<void>) => {
+    const transact = async (
+      { connection, log }: WriteAccess,
+      work: (executor: Executor) => Promise<void>,
+      onVisible?: () => void,
+    ) => {
       observer?.beforeWrite()
       const before = connection.statementCount
       await connection.transaction(async (executor) => {
@@ -191,6 +195,7 @@ export class Sqlite implements Engine {
       })
       commitCounters?.add(file)
       snapshot.end()
+      onVisible?.()
       observer?.afterWrite()
       const length = files.requireInPlace()
       const kept = log?.waitUntilDurable()
@@ -200,12 +205,12 @@ export class Sqlite implements Engine {
     }
     return {
       query: snapshot.query,
-      async transaction(work) {
+      async transaction(work, onVisible) {
         const opened = await writer.open()
         opened.log?.assertHealthy()
-        if (!writeTurns) return transact(opened, work)
+        if (!writeTurns) return transact(opened, work, onVisible)
         await writeTurns.acquire(path)
-        return transact(opened, work).finally(() => writeTurns.release(path))
+        return transact(opened, work, onVisible).finally(() => writeTurns.release(path))
       },
       isBroken: () => hasFailed() || !files.isInPlace(),
       releaseMemory() {
