@@ -3,6 +3,7 @@ import { identifyCaller } from './accounts/caller-identity'
 import { addRenewedCookie } from './accounts/cookies'
 import { app } from './app'
 import { config, logFormat } from './config'
+import { respondIfModified } from './core/etag'
 import { formatLogAs, log, setLogLevel } from './core/log'
 import { Problem, toProblemResponse } from './core/problem'
 import { getRequestId } from './core/request-id'
@@ -58,12 +59,14 @@ function respond(request: Request): Response | Promise<Response> {
 async function respondFromRoute(request: Request): Promise<Response> {
   const normalized = withNormalizedUrl(request)
   const notes = startNotes(normalized)
-  if (request.method === 'GET' || request.method === 'HEAD') startProcessing(request)
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  if (isRead) startProcessing(request)
   const answering = isForOperator(normalized) ? handleAsOperator(() => dispatch(normalized)) : dispatch(normalized)
-  const response = await answering.finally(() => {
+  const answer = await answering.finally(() => {
     endProcessing(request)
     releaseBody(request)
   })
+  const response = isRead && !notes.route?.includes('*') ? respondIfModified(request, answer) : answer
   if (isComplete(response, notes)) restoreIdleTimeout(request)
   if (request.method === 'HEAD') restoreBodyLength(response)
   const requestId = getRequestId(normalized)

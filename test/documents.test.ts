@@ -39,7 +39,7 @@ describe.each(documents)('%s', (path) => {
 
   test('every code block names its language, and every JSON block can be parsed', async () => {
     for (const { info, code, line } of codeBlocksOf(await read(path))) {
-      expect(info, `${path}:${line}`).toMatch(/^(sh( no-run)?|json|js|ts|http|sql|nginx|caddy|yaml|ini|text)$/)
+      expect(info, `${path}:${line}`).toMatch(/^(sh( no-run)?|json|js|ts|http|sql|nginx|caddy|haproxy|yaml|ini|text)$/)
       if (info === 'json') expect(() => JSON.parse(code), `${path}:${line}`).not.toThrow()
     }
   })

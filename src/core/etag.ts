@@ -26,7 +26,21 @@ export function assertIfMatch({ headers }: Request, etag: string) {
 /** Tells whether `If-None-Match` names this version, so that the caller has it already. */
 export function isNotModified({ headers }: Request, etag: string) {
   const ifNoneMatch = headers.get('if-none-match')
-  return !!ifNoneMatch && includesEtag(ifNoneMatch.replaceAll('W/', ''), etag)
+  return !!ifNoneMatch && includesEtag(ifNoneMatch, etag)
 }
 
-const includesEtag = (list: string, etag: string) => list.split(',').some((item) => ['*', etag].includes(item.trim()))
+/** Returns the answer to a read, or 304 when the client has this version already. */
+export function respondIfModified(request: Request, response: Response): Response {
+  const etag = response.status === 200 && request.headers.has('if-none-match') && response.headers.get('etag')
+  if (!etag || !isNotModified(request, etag)) return response
+  response.body?.cancel().catch(() => {})
+  const headers = new Headers(response.headers)
+  for (const name of ['content-type', 'content-length']) headers.delete(name)
+  return new Response(null, { status: 304, headers })
+}
+
+/** What proxies that compress make of `"v"`: `W/"v"` or `"v-gzip"`. It is the same version. */
+const ENTITY_TAG = /^(?:W\/)?("[^"]*?)(?:-(?:gzip|br|zstd))?"$/
+
+const includesEtag = (list: string, etag: string) =>
+  list.trim() === '*' || list.split(',').some((item) => `${ENTITY_TAG.exec(item.trim())?.[1]}"` === etag)

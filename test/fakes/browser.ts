@@ -12,4 +12,5 @@ if (!hasBrowser)
   )
 
 /** Launches a headless browser, for `await using`. */
-export const launchBrowser = () => chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] })
+export const launchBrowser = (...args: string[]) =>
+  chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox', ...args] })
