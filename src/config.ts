@@ -6,9 +6,19 @@ import { HOUR_MS } from './core/clock'
 import { ConfigError } from './core/config-error'
 import { readConfigFile } from './core/config-file'
 import { findNearestKey } from './core/nearest-key'
-import { integerSetting, listPattern, parseFileList, SIZE, sizeSetting, toggleSetting } from './core/setting-types'
+import {
+  integerSetting,
+  listPattern,
+  parseFileList,
+  SIZE,
+  secretSetting,
+  sizeSetting,
+  textSetting,
+  toggleSetting,
+} from './core/setting-types'
 import { storeSetting } from './core/store-address'
 import { readTraceExport } from './core/trace-variables'
+import { useZoneFolder } from './core/zone-data/current-zones'
 
 /** All settings: their names, valid values, defaults and descriptions. */
 export const Settings = Type.Object({
@@ -18,12 +28,10 @@ export const Settings = Type.Object({
     minLength: 1,
     description: 'the address to listen on; default: 127.0.0.1, with ATOLL_ACME 0.0.0.0',
   }),
-  ATOLL_TLS_CERT: Type.String({
-    default: '',
-    description:
-      'PEM files of certificates with their chains, separated by commas; ATOLL_PORT then speaks HTTPS, and takes changed files without a restart',
-  }),
-  ATOLL_TLS_KEY: Type.String({ default: '', description: 'the PEM files of their private keys, in the same order' }),
+  ATOLL_TLS_CERT: textSetting(
+    'PEM files of certificates with their chains, separated by commas; ATOLL_PORT then speaks HTTPS, and takes changed files without a restart',
+  ),
+  ATOLL_TLS_KEY: textSetting('the PEM files of their private keys, in the same order'),
   ATOLL_ACME: toggleSetting(
     'off',
     'whether to get certificates for the hosts of tenants from an ACME authority, which accepts its terms of service; ATOLL_PORT then speaks HTTPS',
@@ -40,10 +48,7 @@ export const Settings = Type.Object({
     expected: 'an address that begins with https://',
     description: "the directory of the ACME authority; default: that of Let's Encrypt",
   }),
-  ATOLL_ACME_CA: Type.String({
-    default: '',
-    description: 'a PEM file with the certificates that sign that of a private ACME directory',
-  }),
+  ATOLL_ACME_CA: textSetting('a PEM file with the certificates that sign that of a private ACME directory'),
   ATOLL_ACME_EAB_KEY_ID: Type.String({
     default: '',
     pattern: '^\\S*$',
@@ -97,26 +102,20 @@ export const Settings = Type.Object({
     default: 'bun:sqlite',
     description: 'the library that reads and writes SQLite files',
   }),
-  ATOLL_SQLITE_VEC: Type.String({
-    default: '',
-    description:
-      'path of the sqlite-vec extension (vec0.so) for vector search: slower than the built-in search, but uses no memory',
-  }),
+  ATOLL_SQLITE_VEC: textSetting(
+    'path of the sqlite-vec extension (vec0.so) for vector search: slower than the built-in search, but uses no memory',
+  ),
   ATOLL_DURABILITY: Type.Union([Type.Literal('full'), Type.Literal('normal')], {
     default: 'full',
     description: 'normal: faster, but a power cut may undo the last writes',
   }),
   ATOLL_RATE_LIMITS: toggleSetting('on', 'whether requests are rate limited, also sign-ins, sign-ups and coupon codes'),
-  ATOLL_DATABASE_URL: Type.String({
-    default: '',
-    secret: true,
-    description: 'a PostgreSQL database for the registry and new tenants, instead of files: postgres://…',
-  }),
-  ATOLL_DATABASE_CLUSTERS: Type.String({
-    default: '',
-    secret: true,
-    description: 'further PostgreSQL databases for tenants: name=postgres://… name=postgres://…',
-  }),
+  ATOLL_DATABASE_URL: secretSetting(
+    'a PostgreSQL database for the registry and new tenants, instead of files: postgres://…',
+  ),
+  ATOLL_DATABASE_CLUSTERS: secretSetting(
+    'further PostgreSQL databases for tenants: name=postgres://… name=postgres://…',
+  ),
   ATOLL_DATABASE_CONNECTIONS: integerSetting(10, 2, 1000, 'how many connections to each PostgreSQL database at most'),
   ATOLL_OPEN_TENANTS: integerSetting(
     0,
@@ -176,6 +175,9 @@ export const Settings = Type.Object({
     expected: 'an address such as Atoll <atoll@example.com>',
     description: 'the sender of mail: Name <address>',
   }),
+  ATOLL_TIME_ZONES: textSetting(
+    'a folder of compiled time zones, such as /usr/share/zoneinfo; default: the newer of the built-in rules and those of the system',
+  ),
   ATOLL_MIN_FREE: sizeSetting(200 << 20, 0, 1e15, 'how much room the disk must have for the server to be ready'),
   ATOLL_DRAIN: integerSetting(
     0,
@@ -183,7 +185,7 @@ export const Settings = Type.Object({
     600,
     'how long a server that is stopped goes on serving while /ready answers 503, in s',
   ),
-  ATOLL_BACKUP_TO: Type.String({ default: '', description: 'where backups are kept: a folder, or s3://bucket/prefix' }),
+  ATOLL_BACKUP_TO: textSetting('where backups are kept: a folder, or s3://bucket/prefix'),
   ATOLL_BACKUP_SCHEDULE: Type.String({
     default: '',
     pattern: '^(\\S+( +\\S+){4,5})?$',
@@ -197,11 +199,9 @@ export const Settings = Type.Object({
     description: 'which backups are kept: the latest of so many days, weeks and months, and the log of so many days',
   }),
   ATOLL_BACKUP_CONTINUOUS: toggleSetting('off', 'whether to store every write within seconds, to restore any moment'),
-  ATOLL_BACKUP_PASSPHRASE: Type.String({
-    default: '',
-    secret: true,
-    description: 'the passphrase that encrypts backups; without it, and without recipients, they are not encrypted',
-  }),
+  ATOLL_BACKUP_PASSPHRASE: secretSetting(
+    'the passphrase that encrypts backups; without it, and without recipients, they are not encrypted',
+  ),
   ATOLL_BACKUP_RECIPIENTS: Type.String({
     default: '',
     pattern: listPattern('age1[a-z0-9]+'),
@@ -214,18 +214,12 @@ export const Settings = Type.Object({
     expected: 'an address such as https://example.com',
     description: 'the server that commands about tenants and backups work on, instead of the data here',
   }),
-  ATOLL_TOKEN: Type.String({ default: '', secret: true, description: "the operator's token of that server" }),
-  ATOLL_OPERATOR_TOKEN: Type.String({
-    default: '',
-    secret: true,
-    description: 'the bearer token for /operator and /metrics',
-  }),
+  ATOLL_TOKEN: secretSetting("the operator's token of that server"),
+  ATOLL_OPERATOR_TOKEN: secretSetting('the bearer token for /operator and /metrics'),
   ATOLL_TEST_CLOCK: toggleSetting('off', 'whether the operator may set the clock, for tests'),
-  ATOLL_SIGNING_KEY: Type.String({
-    default: '',
-    secret: true,
-    description: 'the key that signs access tokens; if not set, it is generated and stored in secrets.json',
-  }),
+  ATOLL_SIGNING_KEY: secretSetting(
+    'the key that signs access tokens; if not set, it is generated and stored in secrets.json',
+  ),
 })
 
 export type SettingName = keyof Static<typeof Settings>
@@ -314,6 +308,8 @@ export const environment = process.env
 
 /** The settings of this process. No other module reads the environment. */
 export const { values: config, sources: configSources } = readConfig(process.env, readConfigFile())
+
+useZoneFolder(config.ATOLL_TIME_ZONES)
 
 /** Whether several processes of this machine serve together. */
 export const hasSeveralProcesses = config.ATOLL_WORKERS > 1

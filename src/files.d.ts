@@ -9,3 +9,9 @@ declare module 'swagger-ui-dist/*' {
   // biome-ignore lint/style/noDefaultExport: it is how files are named by import
   export default path
 }
+
+declare module 'moment-timezone/data/packed/latest.json' {
+  const path: string
+  // biome-ignore lint/style/noDefaultExport: it is how files are named by import
+  export default path
+}

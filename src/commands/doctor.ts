@@ -4,6 +4,7 @@ import { config } from '../config'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
+import { describeTimeZones } from '../core/time-zone'
 import { findMissingContents } from '../files/missing-contents'
 import { checkCertificates } from '../operations/certificate-checks'
 import {
@@ -44,15 +45,17 @@ export const doctor = new Command('doctor')
         return {
           settings: listSettings(),
           openTenants: maxOpenTenants,
+          timeZones: describeTimeZones(),
           repairs,
           checks,
           warnings: await listWarnings(hasRegistry()),
         }
       },
-      ({ settings, openTenants, repairs, checks, warnings }) =>
+      ({ settings, openTenants, timeZones, repairs, checks, warnings }) =>
         [
           formatTable(settings.map(({ name, value, source, description }) => [name, value, source, description])),
           `At most ${openTenants} tenants stay open at once.`,
+          `Time zones follow the IANA database ${timeZones.version} (${timeZones.source}).`,
           ...repairs.map(({ check, message }) => `MENDED  ${check}: ${message}`),
           ...checks.map(({ check, ok, message }) => `${ok ? 'ok     ' : 'PROBLEM'} ${check}: ${message}`),
           ...warnings.map(

@@ -3,6 +3,7 @@ import { version } from '../../package.json'
 import { config, logFormat } from '../config'
 import { endStartPolicy } from '../core/jit-policy'
 import { formatLogAs, setLogLevel } from '../core/log'
+import { describeTimeZones } from '../core/time-zone'
 import { backup } from './backup'
 import { completion } from './completion'
 import { diff, pull, push } from './definitions'
@@ -74,7 +75,9 @@ export function createProgram() {
       new Command('version')
         .description('Print the version')
         .option('--json', 'print JSON')
-        .action(({ json }) => console.log(json ? JSON.stringify({ version, bun: Bun.version }) : version)),
+        .action(({ json }) =>
+          console.log(json ? JSON.stringify({ version, bun: Bun.version, timeZones: describeTimeZones() }) : version),
+        ),
     )
     .helpCommand(false)
   const help = new Command('help')

@@ -7,6 +7,11 @@ export const toggleSetting = (value: 'on' | 'off', description: string) =>
 export const integerSetting = (value: number, minimum: number, maximum: number, description: string) =>
   Type.Integer({ default: value, minimum, maximum, description })
 
+/** A setting that is any text, or empty. */
+export const textSetting = (description: string) => Type.String({ default: '', description })
+/** The same for a password or a key, which is never shown. */
+export const secretSetting = (description: string) => Type.String({ default: '', secret: true, description })
+
 /** Marks settings that take sizes such as 200M. */
 export const SIZE = Symbol('size')
 /** A setting that takes a number of bytes. */

@@ -6,6 +6,7 @@ import { DAY_MS, HOUR_MS, now, toIsoString } from '../core/clock'
 import { DURATION_BOUNDS, Histogram } from '../core/histogram'
 import { getErrorChain } from '../core/log'
 import { askOtherProcesses } from '../core/server-processes'
+import { describeTimeZones } from '../core/time-zone'
 import { jobs } from '../jobs/tables'
 import { maxOpenTenants } from '../tenancy/databases'
 import { listDamagedSince } from '../tenancy/placement'
@@ -46,6 +47,7 @@ export async function describeHealth(): Promise<OperatorHealth> {
   return {
     status: checks.every(({ ok }) => ok) && !damaged.length ? 'ok' : 'problem',
     version,
+    timeZones: describeTimeZones(),
     engine: config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite',
     uptimeSeconds: Math.round(process.uptime()),
     memoryBytes: states.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),

@@ -212,6 +212,10 @@ const Check = t.Object({ check: t.String(), ok: t.Boolean(), message: t.String()
 export const OperatorHealth = t.Object({
   status: t.Union([t.Literal('ok'), t.Literal('problem')]),
   version: t.String(),
+  timeZones: t.Object(
+    { version: t.String(), source: t.String({ description: '`built-in`, or the folder that the rules come from' }) },
+    { description: 'the release of the IANA time zone database that is used' },
+  ),
   engine: t.Union([t.Literal('sqlite'), t.Literal('postgres')]),
   uptimeSeconds: t.Number(),
   memoryBytes: t.Number(),

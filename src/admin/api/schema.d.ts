@@ -2783,6 +2783,10 @@ export interface components {
             /** @enum {string} */
             status: "ok" | "problem";
             version: string;
+            timeZones: {
+                version: string;
+                source: string;
+            };
             /** @enum {string} */
             engine: "sqlite" | "postgres";
             uptimeSeconds: number;

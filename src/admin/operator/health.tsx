@@ -45,6 +45,7 @@ export function Health() {
 function describeHealth({
   status,
   version,
+  timeZones,
   engine,
   uptimeSeconds,
   memoryBytes,
@@ -57,6 +58,7 @@ function describeHealth({
   return [
     ['Installation', <CheckTag key="status" isOk={status === 'ok'} />],
     ['Version', `${version}, on ${engine === 'sqlite' ? 'files' : 'PostgreSQL'}`],
+    ['Time zones', `IANA ${timeZones.version}, ${timeZones.source}`],
     ['Started', <RelativeTime key="started" time={started} />],
     ['Memory', formatBytes(memoryBytes)],
     ['Disk', disk && `${formatBytes(disk.freeBytes)} free of ${formatBytes(disk.totalBytes)}`],
