@@ -45,6 +45,7 @@ import sitesPg from './postgres/0054_sites.sql' with { type: 'text' }
 import entityVersionsPg from './postgres/0055_entity_versions.sql' with { type: 'text' }
 import versionChainsPg from './postgres/0059_version_chains.sql' with { type: 'text' }
 import blueprintCodesPg from './postgres/0060_blueprint_codes.sql' with { type: 'text' }
+import originalMessagesPg from './postgres/0061_original_messages.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -108,6 +109,7 @@ import entityVersions from './sqlite/0055_entity_versions.sql' with { type: 'tex
 import tokensWithoutRowids from './sqlite/0058_tokens_without_rowids.sql' with { type: 'text' }
 import versionChains from './sqlite/0059_version_chains.sql' with { type: 'text' }
 import blueprintCodes from './sqlite/0060_blueprint_codes.sql' with { type: 'text' }
+import originalMessages from './sqlite/0061_original_messages.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -178,6 +180,7 @@ export const tenantMigrations: Migrations = {
     tokensWithoutRowids,
     versionChains,
     blueprintCodes,
+    originalMessages,
   ],
   postgres: [
     accountsPg,
@@ -226,6 +229,7 @@ export const tenantMigrations: Migrations = {
     entityVersionsPg,
     versionChainsPg,
     blueprintCodesPg,
+    originalMessagesPg,
   ],
   schema: readSchema(schema),
   rewriting: [48],

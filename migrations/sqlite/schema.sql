@@ -613,7 +613,7 @@ CREATE TABLE thread_messages (
   tool_call_id text,
   ours integer not null,
   incomplete integer not null,
-  created integer not null,
+  created integer not null, original text,
   primary key (thread, number)
 ) strict;
 
@@ -984,4 +984,4 @@ CREATE INDEX entities_to_alter on entities (blueprint, seq) where form = -1;
 
 CREATE INDEX entities_by_change on entities (blueprint, updated, created, seq);
 
-pragma user_version = 48;
+pragma user_version = 49;

@@ -29,26 +29,53 @@ export type ThreadSummary = Static<typeof ThreadSummary>
 
 const messageRole = t.Unsafe<MessageRole>(t.Union(messageRoles.map((name) => t.Literal(name))))
 
-export const NewMessage = t.Object({
-  role: messageRole,
-  content: maybe(t.Nullable(t.String({ description: 'optional beside tool_calls' }))),
-  name: maybe(t.Nullable(line(200))),
-  tool_calls: maybe(t.Nullable(t.Array(ToolCall, { maxItems: 128 }))),
-  tool_call_id: maybe(t.Nullable(t.String({ minLength: 1, maxLength: 200 }))),
-})
+// `true` would have them removed: only what a shape describes is kept.
+const anyMembers = { additionalProperties: t.Unknown() }
 
-/** A `NewMessage` without nulls: absent parts are left out. */
-export type NewMessage = { [part in keyof Static<typeof NewMessage>]: NonNullable<Static<typeof NewMessage>[part]> }
+/** A part of a content. Only texts are read here; others, such as pictures, reach the model as they are. */
+const ContentPart = t.Object({ type: t.String({ maxLength: 100 }), text: maybe(t.Nullable(t.String())) }, anyMembers)
 
-export const ThreadMessage = t.Object({
-  role: messageRole,
-  content: t.String(),
-  name: maybe(t.String()),
-  tool_calls: maybe(t.Array(ToolCall)),
-  tool_call_id: maybe(t.String()),
-  incomplete: maybe(t.Literal(true, { description: 'the message is incomplete' })),
-  timestamp: time,
-})
+/** A tool call that is sent back, with the members that only its provider knows. */
+const SentToolCall = t.Object(
+  { ...ToolCall.properties, function: t.Object(ToolCall.properties.function.properties, anyMembers) },
+  anyMembers,
+)
+
+export const MessageInput = t.Object(
+  {
+    role: t.Unsafe<MessageRole | 'developer'>(
+      t.Union(
+        [...messageRoles, 'developer'].map((name) => t.Literal(name)),
+        { description: '`developer` is the same as `system`' },
+      ),
+    ),
+    content: maybe(
+      t.Nullable(
+        t.Union([t.String(), t.Array(ContentPart, { maxItems: 1_000 })], {
+          description: 'optional beside tool_calls; a list of parts may have texts and, from a user, pictures',
+        }),
+      ),
+    ),
+    name: maybe(t.Nullable(line(200))),
+    tool_calls: maybe(t.Nullable(t.Array(SentToolCall, { maxItems: 128 }))),
+    tool_call_id: maybe(t.Nullable(t.String({ minLength: 1, maxLength: 200 }))),
+  },
+  anyMembers,
+)
+export type MessageInput = Static<typeof MessageInput>
+
+export const ThreadMessage = t.Object(
+  {
+    role: messageRole,
+    content: t.String(),
+    name: maybe(t.String()),
+    tool_calls: maybe(t.Array(SentToolCall)),
+    tool_call_id: maybe(t.String()),
+    incomplete: maybe(t.Literal(true, { description: 'the message is incomplete' })),
+    timestamp: time,
+  },
+  { ...anyMembers, description: 'with the members of an assistant message that the client sent itself' },
+)
 export type ThreadMessage = Static<typeof ThreadMessage>
 
 export const NewThread = t.Object({ integration: id, title: maybe(line(200)) })
@@ -113,7 +140,7 @@ export const ignoredForeignKeys = withKeyPolicy({ ignored: ['top_k', 'top_a', 'm
 
 /** The body of a completion. Its parameters take precedence over those of the integration. */
 const completionProperties = {
-  messages: t.Array(NewMessage, { minItems: 1, maxItems: 2_000 }),
+  messages: t.Array(MessageInput, { minItems: 1, maxItems: 2_000 }),
   model: maybe(t.Nullable(line(200))),
   temperature: nullableNumber(0, 2),
   top_p: nullableNumber(0, 1),
@@ -129,6 +156,7 @@ const completionProperties = {
   ),
   stream: maybe(t.Nullable(t.Boolean())),
   clientTools: maybe(t.Nullable(t.Array(ClientTool, { maxItems: 128, description: 'tools that the client runs' }))),
+  tools: maybe(t.Nullable(t.Array(ClientTool, { maxItems: 128, description: 'the same as `clientTools`' }))),
   rules: maybe(t.Nullable(t.Array(t.String({ maxLength: 4_000 }), { maxItems: 100 }))),
   queryParams: maybe(t.Nullable({ ...jsonObject, description: '`request.query` of lambdas that are called as tools' })),
 }

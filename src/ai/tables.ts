@@ -1,6 +1,7 @@
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../storage/columns'
 import type { MessageRole, ThreadSummary, ToolCall } from './shapes'
+import type { OriginalMessages } from './turn/conversation'
 
 /** Conversations, each of one user with one integration. */
 export const threads = sqliteTable(
@@ -42,13 +43,15 @@ export const messages = sqliteTable(
     /** Whether the message broke off, because of the client or of the source. */
     incomplete: integer({ mode: 'boolean' }).notNull(),
     created: timestamp().notNull(),
+    /** What the model gets in its place, if that has more than clients know. */
+    original: text({ mode: 'json' }).$type<OriginalMessages>(),
   },
   ({ thread, number }) => [primaryKey({ columns: [thread, number] })],
 )
 
 /**
- * Results of server tools in a turn that waits for client tools, so that the client need not send them back.
- * The id is a hash of the user, the integration and the call.
+ * What the client of a turn without a thread need not send back when it has run its tools: the results of server tools,
+ * and what only the provider knows. The id is a hash of the user, the integration and the call.
  */
 export const toolResults = sqliteTable(
   'tool_results',

@@ -12,6 +12,7 @@ import { getUsableAgent } from './agents'
 import { expireThreadStores } from './knowledge/store-removal'
 import type { NewThread, Thread, ThreadMessage } from './shapes'
 import { messages, threads } from './tables'
+import { toUnknownMembers } from './turn/provider-message'
 
 type ThreadRow = typeof threads.$inferSelect
 export type MessageRow = typeof messages.$inferSelect
@@ -109,11 +110,14 @@ function toThreadMessage({
   toolCallId,
   incomplete,
   created,
+  original,
 }: MessageRow): ThreadMessage {
+  const sentByClient = original?.fromClient && role === 'assistant' ? toUnknownMembers(original.messages[0]!) : {}
   return {
+    ...sentByClient,
     ...{ role, content, timestamp: created },
     ...(name !== null && { name }),
-    ...(toolCalls && { tool_calls: toolCalls }),
+    ...(toolCalls && { tool_calls: toolCalls, ...sentByClient }),
     ...(toolCallId !== null && { tool_call_id: toolCallId }),
     ...(incomplete && { incomplete: true as const }),
   }

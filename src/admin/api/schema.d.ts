@@ -1146,7 +1146,7 @@ export interface components {
             workspaceRoles?: string[];
         };
         AgentChatRequest: {
-            messages: components["schemas"]["NewMessage"][];
+            messages: components["schemas"]["MessageInput"][];
             model?: string | null;
             temperature?: number | null;
             top_p?: number | null;
@@ -1177,6 +1177,23 @@ export interface components {
             } | null;
             stream?: boolean | null;
             clientTools?: ({
+                name: string;
+                description?: string;
+                schema?: {
+                    [key: string]: unknown;
+                };
+            } | {
+                /** @constant */
+                type: "function";
+                function: {
+                    name: string;
+                    description?: string;
+                    parameters?: {
+                        [key: string]: unknown;
+                    };
+                };
+            })[] | null;
+            tools?: ({
                 name: string;
                 description?: string;
                 schema?: {
@@ -1417,7 +1434,7 @@ export interface components {
             ms: number;
         };
         CompletionRequest: {
-            messages: components["schemas"]["NewMessage"][];
+            messages: components["schemas"]["MessageInput"][];
             model?: string | null;
             temperature?: number | null;
             top_p?: number | null;
@@ -1448,6 +1465,23 @@ export interface components {
             } | null;
             stream?: boolean | null;
             clientTools?: ({
+                name: string;
+                description?: string;
+                schema?: {
+                    [key: string]: unknown;
+                };
+            } | {
+                /** @constant */
+                type: "function";
+                function: {
+                    name: string;
+                    description?: string;
+                    parameters?: {
+                        [key: string]: unknown;
+                    };
+                };
+            })[] | null;
+            tools?: ({
                 name: string;
                 description?: string;
                 schema?: {
@@ -1704,7 +1738,7 @@ export interface components {
             urls: string[];
         };
         DraftRequest: {
-            messages: components["schemas"]["NewMessage"][];
+            messages: components["schemas"]["MessageInput"][];
             model?: string | null;
             temperature?: number | null;
             top_p?: number | null;
@@ -1735,6 +1769,23 @@ export interface components {
             } | null;
             stream?: boolean | null;
             clientTools?: ({
+                name: string;
+                description?: string;
+                schema?: {
+                    [key: string]: unknown;
+                };
+            } | {
+                /** @constant */
+                type: "function";
+                function: {
+                    name: string;
+                    description?: string;
+                    parameters?: {
+                        [key: string]: unknown;
+                    };
+                };
+            })[] | null;
+            tools?: ({
                 name: string;
                 description?: string;
                 schema?: {
@@ -2361,6 +2412,33 @@ export interface components {
             removedMemberId: string;
             userId: string;
         };
+        MessageInput: {
+            /** @enum {string} */
+            role: "user" | "assistant" | "system" | "tool" | "developer";
+            content?: (string | ({
+                type: string;
+                text?: string | null;
+            } & {
+                [key: string]: unknown;
+            })[]) | null;
+            name?: string | null;
+            tool_calls?: ({
+                id: string;
+                /** @constant */
+                type: "function";
+                function: {
+                    name: string;
+                    arguments: string;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            })[] | null;
+            tool_call_id?: string | null;
+        } & {
+            [key: string]: unknown;
+        };
         NewAgent: {
             model?: string;
             description?: string;
@@ -2556,14 +2634,6 @@ export interface components {
         NewMember: {
             userId: string;
             roles: string[];
-        };
-        NewMessage: {
-            /** @enum {string} */
-            role: "user" | "assistant" | "system" | "tool";
-            content?: string | null;
-            name?: string | null;
-            tool_calls?: components["schemas"]["ToolCall"][] | null;
-            tool_call_id?: string | null;
         };
         NewOperatorToken: {
             name: string;
@@ -3656,25 +3726,30 @@ export interface components {
             role: "user" | "assistant" | "system" | "tool";
             content: string;
             name?: string;
-            tool_calls?: components["schemas"]["ToolCall"][];
+            tool_calls?: ({
+                id: string;
+                /** @constant */
+                type: "function";
+                function: {
+                    name: string;
+                    arguments: string;
+                } & {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            })[];
             tool_call_id?: string;
             /** @constant */
             incomplete?: true;
             timestamp: string;
+        } & {
+            [key: string]: unknown;
         };
         ThreadSummary: {
             content: string;
             upTo: number;
             created: string;
-        };
-        ToolCall: {
-            id: string;
-            /** @constant */
-            type: "function";
-            function: {
-                name: string;
-                arguments: string;
-            };
         };
         TotpCode: {
             code: string;
@@ -4031,6 +4106,7 @@ export type MemberAdded = components['schemas']['MemberAdded'];
 export type MemberChange = components['schemas']['MemberChange'];
 export type MemberChanged = components['schemas']['MemberChanged'];
 export type MemberRemoved = components['schemas']['MemberRemoved'];
+export type MessageInput = components['schemas']['MessageInput'];
 export type NewAgent = components['schemas']['NewAgent'];
 export type NewApiToken = components['schemas']['NewApiToken'];
 export type NewBlock = components['schemas']['NewBlock'];
@@ -4046,7 +4122,6 @@ export type NewIntegrationSource = components['schemas']['NewIntegrationSource']
 export type NewInvite = components['schemas']['NewInvite'];
 export type NewLambda = components['schemas']['NewLambda'];
 export type NewMember = components['schemas']['NewMember'];
-export type NewMessage = components['schemas']['NewMessage'];
 export type NewOperatorToken = components['schemas']['NewOperatorToken'];
 export type NewPasskey = components['schemas']['NewPasskey'];
 export type NewPlan = components['schemas']['NewPlan'];
@@ -4132,7 +4207,6 @@ export type TenantRestore = components['schemas']['TenantRestore'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
 export type ThreadSummary = components['schemas']['ThreadSummary'];
-export type ToolCall = components['schemas']['ToolCall'];
 export type TotpCode = components['schemas']['TotpCode'];
 export type User = components['schemas']['User'];
 export type UserChange = components['schemas']['UserChange'];

@@ -3,7 +3,7 @@ import { Problem } from '../../core/problem'
 import type { Source } from '../sources/sources'
 import { estimateTokens } from '../token-estimate'
 import { MalformedReply, SourceCallError, toProblem } from '../turn/errors'
-import { parseUsage, type TokenUsage } from '../turn/model-call'
+import { parseUsage, type TokenUsage } from '../turn/reply'
 import { buildUsageRow, recordUsage, type UsageStatus } from '../usage/usage-record'
 
 const MAX_DIMENSIONS = 16_384

@@ -26,6 +26,8 @@ export async function echo(
     return Response.json({ error: { message: 'The source echo supports chat completions only.' } }, { status: 404 })
   const bytes = body instanceof Buffer ? body : Buffer.from(String(body))
   const chatRequest = (await parseInSlices(bytes, Number.POSITIVE_INFINITY, runSlice)) as Body
+  if (chatRequest.messages.some(hasParts))
+    return Response.json({ error: { message: 'The source echo reads texts only.' } }, { status: 400 })
   const name = hashMessages(chatRequest.messages)
   const { content, calls } = createReply(chatRequest, name)
   const finish_reason = calls.length ? 'tool_calls' : 'stop'
@@ -55,6 +57,7 @@ function createReply(
 }
 
 const toText = (message: Message | undefined) => (typeof message?.content === 'string' ? message.content : '')
+const hasParts = ({ content }: Message) => Array.isArray(content)
 
 const CALL_PATTERN = /^call ([\w-]+) ?(.*)$/
 

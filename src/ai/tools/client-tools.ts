@@ -1,6 +1,6 @@
 import type OpenAI from 'openai'
 import { badRequest, Problem } from '../../core/problem'
-import type { ClientTool } from '../shapes'
+import type { ClientTool, CompletionRequest } from '../shapes'
 import type { Tool } from './tool'
 import type { Tools } from './tools'
 
@@ -18,17 +18,21 @@ export const toOpenAiTool = ({
 })
 
 /** Returns the tools that the client runs, by name. @throws 400 INVALID_INPUT, or TOOL_NAME_TAKEN for a duplicate name */
-export function parseClientTools(requested: ClientTool[], serverTools: Tools): Map<string, OpenAiTool> {
+export function parseClientTools(
+  { clientTools, tools }: Pick<CompletionRequest, 'clientTools' | 'tools'>,
+  serverTools: Tools,
+): Map<string, OpenAiTool> {
   const byName = new Map<string, OpenAiTool>()
-  for (const [n, one] of requested.entries()) {
+  const requested = [...listWithPaths('clientTools', clientTools), ...listWithPaths('tools', tools)]
+  for (const { one, path } of requested) {
     const tool = 'function' in one ? one : toFunctionTool(one)
     const { name, parameters } = tool.function
     if (serverTools.has(name) || byName.has(name))
       throw new Problem(400, 'TOOL_NAME_TAKEN', `Another tool is named "${name}". Choose another name.`, {
-        details: [{ path: `/clientTools/${n}`, message: 'This name is taken.' }],
+        details: [{ path, message: 'This name is taken.' }],
       })
     if (parameters?.type !== undefined && parameters.type !== 'object')
-      badRequest({ path: `/clientTools/${n}`, message: 'The schema of a tool must have the type "object".' })
+      badRequest({ path, message: 'The schema of a tool must have the type "object".' })
     byName.set(
       name,
       toOpenAiTool({
@@ -40,6 +44,9 @@ export function parseClientTools(requested: ClientTool[], serverTools: Tools): M
   }
   return byName
 }
+
+const listWithPaths = (name: string, tools: ClientTool[] | null | undefined) =>
+  (tools ?? []).map((one, n) => ({ one, path: `/${name}/${n}` }))
 
 const toFunctionTool = ({ name, description, schema }: Extract<ClientTool, { name: string }>) => ({
   type: 'function' as const,

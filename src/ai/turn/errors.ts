@@ -1,7 +1,7 @@
 import type { APIError } from 'openai'
 import { IdleTimeout } from '../../core/http-stream'
 import { getErrorChain } from '../../core/log'
-import { Problem } from '../../core/problem'
+import { badRequest, Problem } from '../../core/problem'
 
 /** Returns the problem of a client that closed its request. Nobody receives it. */
 export const callerGoneProblem = () =>
@@ -16,6 +16,11 @@ export class SourceCallError extends Error {
   constructor(cause: unknown) {
     super('The AI source failed.', { cause })
   }
+}
+
+/** Wraps any error of the client, for all of them are failures of the source. @throws SourceCallError */
+export const throwSourceError = (cause: unknown): never => {
+  throw new SourceCallError(cause)
 }
 
 /** An answer of a model is malformed, or broke off. Its message is safe to show to the caller. */
@@ -35,6 +40,18 @@ export function toProblem(error: unknown): unknown {
   if (status === 429) return busyProblem(headers?.get('retry-after') ?? '')
   if (status) return upstreamProblem(`The AI source answered ${status}.`, { status })
   return upstreamProblem('The AI source could not be reached, or its answer broke off.')
+}
+
+const PARTS_REFUSED_STATUSES = [400, 404, 415, 422]
+
+/** @throws 400 when a source refused a request with pictures or other parts that are no text, else the error */
+export function rethrowRefusedParts(error: unknown, index: number): never {
+  const cause = error instanceof SourceCallError ? error.cause : undefined
+  if (index < 0 || !isApiError(cause) || !PARTS_REFUSED_STATUSES.includes(cause.status ?? 0)) throw error
+  return badRequest({
+    path: `/messages/${index}/content`,
+    message: 'The model of this agent refused a message with other parts than text. Choose one that can read them.',
+  })
 }
 
 /** Returns the problem for the caller of a turn: why it was aborted, or else what `toProblem` returns. */

@@ -2,12 +2,13 @@ import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import { toStorableText } from '../../core/body'
 import { now, toIsoString } from '../../core/clock'
 import type { Db } from '../../storage/port'
-import type { NewMessage, ThreadSummary } from '../shapes'
+import type { ThreadSummary } from '../shapes'
 import type { Source } from '../sources/sources'
 import { messages, type threads } from '../tables'
 import type { MessageRow } from '../threads'
-import { estimateTokens } from '../token-estimate'
-import { parseUsage } from './model-call'
+import { estimateMessageTokens, estimateTokens } from '../token-estimate'
+import type { Message } from './conversation'
+import { parseUsage } from './reply'
 
 const DEFAULT_HISTORY_TOKENS = 16_000 // tokens
 const MESSAGES_PER_READ = 50
@@ -38,16 +39,19 @@ export async function readRecentMessages(db: Db, thread: string): Promise<Messag
 
 /** Returns the bytes of all messages of a thread. The database knows their lengths without reading them. */
 export async function measureThread(db: Db, thread: string): Promise<number> {
-  const { content, toolCalls } = messages
-  const bytes = sql<number>`sum(octet_length(${content}) + coalesce(octet_length(${toolCalls}), 0))`
+  const { content, toolCalls, original } = messages
+  const bytes = sql<number>`sum(octet_length(${content}) + coalesce(octet_length(${toolCalls}), 0)
+    + coalesce(octet_length(${original}), 0))`
   const [total] = await db.select({ bytes }).from(messages).where(eq(messages.thread, thread))
   return Number(total?.bytes ?? 0)
 }
 
-const countCharacters = ({ content, toolCalls }: MessageRow) =>
-  content.length + (toolCalls ? JSON.stringify(toolCalls).length : 0)
-const estimateMessageTokens = ({ content, toolCalls }: MessageRow) =>
-  estimateTokens(content) + (toolCalls ? estimateTokens(JSON.stringify(toolCalls)) : 0)
+const countCharacters = ({ content, toolCalls, original }: MessageRow) =>
+  content.length + (toolCalls ? JSON.stringify(toolCalls).length : 0) + (original ? JSON.stringify(original).length : 0)
+const estimateRowTokens = ({ content, toolCalls, original }: MessageRow) =>
+  original
+    ? estimateMessageTokens(original.messages)
+    : estimateTokens(content) + (toolCalls ? estimateTokens(JSON.stringify(toolCalls)) : 0)
 
 export type ModelHistory = {
   /** The messages that the model gets as they are. */
@@ -70,7 +74,7 @@ export async function selectHistory(
 ): Promise<ModelHistory> {
   const latest = summaries.at(-1)
   const unsummarized = rows.filter(({ number }) => number > (latest?.upTo ?? 0))
-  if (unsummarized.reduce((sum, row) => sum + estimateMessageTokens(row), 0) <= budget)
+  if (unsummarized.reduce((sum, row) => sum + estimateRowTokens(row), 0) <= budget)
     return { rows: unsummarized, summary: latest, isNewSummary: false }
   const start = findHistoryStart(unsummarized, budget / 2)
   const toSummarize = unsummarized.slice(0, start)
@@ -85,8 +89,8 @@ function findHistoryStart(rows: MessageRow[], budget: number) {
   const userMessageIndexes = rows.flatMap(({ role }, n) => (role === 'user' ? [n] : []))
   let remainingTokens = budget
   let start = rows.length
-  while (start > 0 && remainingTokens - estimateMessageTokens(rows[start - 1]!) >= 0)
-    remainingTokens -= estimateMessageTokens(rows[--start]!)
+  while (start > 0 && remainingTokens - estimateRowTokens(rows[start - 1]!) >= 0)
+    remainingTokens -= estimateRowTokens(rows[--start]!)
   return userMessageIndexes.find((n) => n >= start) ?? userMessageIndexes.at(-1) ?? start
 }
 
@@ -122,9 +126,10 @@ export async function requestSummary({ client }: Source, model: string, text: st
 }
 
 /** Returns a stored message as clients and models know it. */
-export const toMessage = ({ role, content, name, toolCalls, toolCallId }: MessageRow): NewMessage => ({
+export const toMessage = ({ role, content, name, toolCalls, toolCallId, original }: MessageRow): Message => ({
   ...{ role, content },
   ...(name !== null && { name }),
   ...(toolCalls && { tool_calls: toolCalls }),
   ...(toolCallId !== null && { tool_call_id: toolCallId }),
+  ...(original && { original }),
 })

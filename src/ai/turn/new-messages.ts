@@ -1,5 +1,5 @@
-import type { NewMessage } from '../shapes'
 import type { MessageRow } from '../threads'
+import type { Message } from './conversation'
 
 /** A message as both sides know it: clients see the texts of a turn as one, and no server tools. */
 type ConversationItem =
@@ -13,7 +13,7 @@ type ConversationItem =
  * messages before them count as known. Otherwise, the messages that equal the end of the thread are known, so that a user
  * may send the same text twice.
  */
-export function findNewMessages(storedRows: MessageRow[], sent: NewMessage[]): NewMessage[] {
+export function findNewMessages(storedRows: MessageRow[], sent: Message[]): Message[] {
   const serverCallIds = new Set(
     storedRows.flatMap(({ ours: isServerResult, toolCallId }) => (isServerResult && toolCallId ? [toolCallId] : [])),
   )
@@ -75,7 +75,7 @@ function toItems(storedRows: MessageRow[], serverCallIds: Set<string>): Conversa
 }
 
 function toItem(
-  { role, content, tool_calls: calls, tool_call_id: id }: NewMessage,
+  { role, content, tool_calls: calls, tool_call_id: id }: Message,
   isIncomplete = false,
 ): ConversationItem {
   if (calls?.length) return { kind: 'calls', ids: calls.map((call) => call.id).sort() }

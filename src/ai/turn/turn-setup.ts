@@ -5,7 +5,7 @@ import { assertQuotaLeft } from '../../limits/quota-check'
 import type { ChatTarget } from '../agents'
 import type { Draft } from '../builders/kinds/index'
 import { retrieveKnowledge } from '../knowledge/retrieval'
-import type { CompletionRequest, NewMessage } from '../shapes'
+import type { CompletionRequest } from '../shapes'
 import { getSource } from '../sources/sources'
 import type { MessageRow } from '../threads'
 import * as threads from '../threads'
@@ -13,8 +13,9 @@ import { estimateTokens } from '../token-estimate'
 import { parseClientTools } from '../tools/client-tools'
 import { MAX_AGENT_RUNS, type RemainingAgentRuns } from '../tools/tool'
 import { loadTools, type Tools } from '../tools/tools'
+import { type Message, toConversationMessage } from './conversation'
 import { measureThread, readRecentMessages, requestSummary, selectHistory, toMessage } from './history'
-import type { TokenUsage } from './model-call'
+import { restoreOriginals } from './kept-turns'
 import {
   assertToolCallsExist,
   assertValidMessages,
@@ -24,7 +25,8 @@ import {
   toSystemMessages,
 } from './model-messages'
 import { findNewMessages } from './new-messages'
-import { Turn, type TurnInput } from './turn'
+import type { TokenUsage } from './reply'
+import { Turn, type TurnExtras, type TurnInput } from './turn'
 
 const MAX_THREAD_MESSAGES = 10_000 // per thread
 const MAX_THREAD_BYTES = 32 << 20 // of all its messages, which a read of the thread returns at once
@@ -41,6 +43,7 @@ export type TurnOptions = {
   abortController: AbortController
   /** Tools to use instead of those that the agent names. */
   toolbox?: Toolbox
+  extras?: TurnExtras
 }
 
 /** Tools, and the list to which they add drafts. */
@@ -61,19 +64,20 @@ export async function prepareTurn(
     agents = { left: MAX_AGENT_RUNS },
     abortController,
     toolbox,
+    extras = {},
     usage,
   }: TurnOptions & { usage: TokenUsage },
 ): Promise<Turn> {
   const { target } = agent
-  const sent = completionRequest.messages.map(withoutNulls)
+  const sent = completionRequest.messages.map(toConversationMessage)
   assertValidMessages(sent, target)
   const source = await getSource(ctx, target.sourceId)
   const tools = toolbox?.tools ?? (await loadTools(ctx, target))
-  const clientToolsByName = parseClientTools(completionRequest.clientTools ?? [], tools)
+  const clientToolsByName = parseClientTools(completionRequest, tools)
   const resumed = parseOptional(id) ? await resumeThread(ctx as Ctx, agent, sent, id!) : undefined
   const startsThread = !resumed && !!target.recordThread && !!ctx.actor && !!agent._id
   if (resumed || startsThread) await assertQuotaLeft(ctx, 'storage') // its messages are stored
-  const newMessages = resumed?.newMessages ?? sent
+  const newMessages = resumed?.newMessages ?? (await restoreOriginals(ctx, agent._id, sent))
   assertToolCallsExist(resumed?.rows.map(toMessage) ?? [], newMessages)
   const { signal } = abortController
   const turn = new Turn({
@@ -85,6 +89,7 @@ export async function prepareTurn(
       newMessages,
       tools,
       usage,
+      extras,
       abortController,
       startsThread,
       clientTools: clientToolsByName,
@@ -119,12 +124,8 @@ async function loadModelContext({ input, model, signal }: Turn, rows?: MessageRo
   input.messages.push(...toSystemMessages(excerpts, summaryText), ...toModelMessages(conversation, storedResults))
 }
 
-/** Some clients send `null` for absent parts of a message. */
-const withoutNulls = (message: object) =>
-  Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)) as NewMessage
-
 /** Returns a thread, its recent messages, and those of the client's messages that are new to it. */
-async function resumeThread(ctx: Ctx, { _id }: ChatTarget, sent: NewMessage[], id: string) {
+async function resumeThread(ctx: Ctx, { _id }: ChatTarget, sent: Message[], id: string) {
   const thread = await threads.getThreadRow(ctx, id)
   // Admins may read the threads of others, but not write to them.
   if (thread.user !== ctx.actor.user || thread.integration !== _id) notFound('thread')
@@ -151,7 +152,8 @@ async function loadKnowledge(
   { ctx, agent: { _id, target }, completionRequest, abortController: { signal } }: TurnInput,
   thread: string | undefined,
 ) {
-  const question = completionRequest.messages.findLast(({ role }) => role === 'user')?.content
+  const asked = completionRequest.messages.findLast(({ role }) => role === 'user')
+  const question = asked && toConversationMessage(asked).content
   if (!_id || !target.vectorStores?.length || !question) return { text: '', citations: [] }
   return retrieveKnowledge(ctx, { integration: { _id, target }, thread, question, signal })
 }

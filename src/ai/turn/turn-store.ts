@@ -9,14 +9,16 @@ import type { Lease } from '../../jobs/with-lease'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { ChatTarget } from '../agents'
-import type { CompletionRequest, NewMessage } from '../shapes'
+import type { CompletionRequest } from '../shapes'
 import { getSource } from '../sources/sources'
 import { messages, threads, toolResults } from '../tables'
 import { insertThread } from '../threads'
 import { buildUsageRow, recordCompletion, type UsageStatus } from '../usage/usage-record'
+import type { Message } from './conversation'
 import { toTurnProblem } from './errors'
-import type { TokenUsage } from './model-call'
+import { limitKept, toKeptRows } from './kept-turns'
 import { toStoredResultId } from './model-messages'
+import type { TokenUsage } from './reply'
 import type { Turn, TurnMessage } from './turn'
 import type { TurnOptions } from './turn-setup'
 
@@ -37,7 +39,7 @@ export async function saveTurn(turn: Turn, status: UsageStatus, code?: string): 
   })
   await ctx.write(async (tx) => {
     if (thread && (status === 'completed' || turn.turnMessages.length)) await appendToThread(tx, turn)
-    if (turn.pause && !thread) await saveToolResults(tx, turn)
+    if (turn.pause && !thread) await keepForContinuation(tx, turn)
     await recordCompletion(ctx, tx, row, code)
   })
 }
@@ -74,14 +76,15 @@ async function appendToThread(
   if (rows.length) await tx.insert(messages).values(rows)
 }
 
-const toClientMessageRow = ({ role, content, name, tool_calls: calls, tool_call_id: id }: NewMessage) => ({
+const toClientMessageRow = ({ role, content, name, tool_calls: calls, tool_call_id: id, original }: Message) => ({
   ...{ role, content: content ?? '', name: name ?? null, toolCalls: calls?.length ? calls : null },
-  ...{ toolCallId: id ?? null, ours: false, incomplete: false },
+  ...{ toolCallId: id ?? null, ours: false, incomplete: false, original: original ?? null },
 })
 
-const toTurnMessageRow = ({ role, content, toolCalls, toolCallId, incomplete }: TurnMessage) => ({
+const toTurnMessageRow = ({ role, content, toolCalls, toolCallId, incomplete, said }: TurnMessage) => ({
   ...{ role, content: toStorableText(content), name: null, toolCalls: toolCalls ?? null },
   ...{ toolCallId: toolCallId ?? null, ours: role === 'tool', incomplete: !!incomplete },
+  original: said ? { messages: said } : null,
 })
 
 /** Returns the title of a thread: the first words of its first message, or null if there are none. */
@@ -91,13 +94,22 @@ function toTitle(text: string) {
   return title.toWellFormed() || null
 }
 
-async function saveToolResults(tx: Tx, { input: { ctx, agent }, pause, turnMessages }: Turn) {
+/** Keeps what the client need not, or cannot, send back: the results of server tools, and what only the provider knows. */
+async function keepForContinuation(tx: Tx, { input: { ctx, agent }, pause, turnMessages }: Turn) {
   const created = toIsoString(now())
-  for (const { functionCall: call } of pause!.backendResults) {
+  const results = pause!.backendResults.map(({ functionCall: call }) => {
     const { content } = turnMessages.find(({ toolCallId }) => toolCallId === call.id)!
-    const row = { _id: toStoredResultId(ctx, agent._id, call), content, created }
-    await tx.insert(toolResults).values(row).onConflictDoUpdate({ target: toolResults._id, set: { content, created } })
-  }
+    return { _id: toStoredResultId(ctx, agent._id, call), content, created }
+  })
+  const { said } = turnMessages[0]!
+  const calls = [...new Set([...pause!.assistantToolCalls.slice(0, 1), ...pause!.functionCalls])]
+  const rows = [...results, ...(said ? toKeptRows(ctx, agent._id, { said, calls, created }) : [])]
+  for (const { content, ...row } of rows)
+    await tx
+      .insert(toolResults)
+      .values({ content, ...row })
+      .onConflictDoUpdate({ target: toolResults._id, set: { content, created } })
+  if (rows.length) await limitKept(tx)
 }
 
 /** Records the usage of a turn that failed before it began, such as that of a summary. */
@@ -128,6 +140,6 @@ export async function saveFailedTurn(turn: Turn, error: unknown): Promise<unknow
   return problem
 }
 
-/** Removes stored tool results of turns that no client has continued for a day. */
+/** Removes what is kept of turns that no client has continued for a day. */
 export const removeOld = (tenant: Tenant & Lease) =>
   deleteInBatches(tenant, toolResults, toolResults._id, lt(toolResults.created, toIsoString(now() - DAY_MS)))

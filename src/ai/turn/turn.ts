@@ -8,15 +8,19 @@ import { tryParseJson } from '../../core/json'
 import type { ChatTarget } from '../agents'
 import type { Draft } from '../builders/kinds/index'
 import type { Citation } from '../knowledge/retrieval'
-import type { CompletionRequest, NewMessage, ToolCall } from '../shapes'
+import type { CompletionRequest, ToolCall } from '../shapes'
 import type { Source } from '../sources/sources'
 import type { threads } from '../tables'
 import { type OpenAiTool, toOpenAiTool } from '../tools/client-tools'
 import type { ToolContext } from '../tools/tool'
 import { parseArguments, runToolCall, type Tools } from '../tools/tools'
+import { hasOtherParts, type Message } from './conversation'
+import { rethrowRefusedParts } from './errors'
 import type { ModelHistory } from './history'
-import { callModel, type OnText, ReplyBuilder, type TokenUsage } from './model-call'
+import { callModel } from './model-call'
 import type { ModelMessage } from './model-messages'
+import { isPlain, type ProviderMessage, toProviderMessage } from './provider-message'
+import { type OnText, ReplyBuilder, type TokenUsage } from './reply'
 
 const DEFAULT_TOOL_ROUNDS = 8 // if the integration does not set maxToolRounds
 const TOOL_CONCURRENCY = 8 // calls of one round
@@ -29,7 +33,7 @@ export type TurnInput = {
   completionRequest: CompletionRequest
   /** The thread of the turn. `newMessages` are the client's messages that are new to it. */
   thread?: typeof threads.$inferSelect
-  newMessages: NewMessage[]
+  newMessages: Message[]
   /** Whether the turn begins the thread. */
   startsThread: boolean
   history?: ModelHistory
@@ -44,6 +48,18 @@ export type TurnInput = {
   abortController: AbortController
   /** The tokens that were used before the turn began, for a summary. */
   usage: TokenUsage
+  /** What the caller's API has beyond ours. */
+  extras: TurnExtras
+}
+
+/** What an API with another format needs of a turn. */
+export type TurnExtras = {
+  /** Parameters for the model that only this API has. */
+  parameters?: object
+  /** Which tools the first answer of the model has to call. */
+  toolChoice?: OpenAI.ChatCompletionToolChoiceOption
+  /** Whether the client learns only of the calls that it has to run, and the server keeps the others. */
+  hidesServerCalls?: boolean
 }
 
 /** A message of a turn, as threads store it. */
@@ -53,6 +69,8 @@ export type TurnMessage = {
   toolCalls?: ToolCall[]
   toolCallId?: string
   incomplete?: boolean
+  /** How the provider said it, where that is more than this. */
+  said?: ProviderMessage[]
 }
 
 type ServerToolResult = { functionCall: ToolCall; result: unknown }
@@ -79,6 +97,8 @@ export class Turn {
   pause?: ClientToolPause
   /** The text that clients see. */
   text = ''
+  /** The answers of the model in this turn, as the provider needs them back. */
+  #said: ProviderMessage[] = []
   #remainingCharacters = MAX_TOOL_RESULT_CHARACTERS
 
   constructor(readonly input: TurnInput) {
@@ -95,25 +115,30 @@ export class Turn {
     const { agent, messages } = this.input
     const rounds = agent.target.maxToolRounds ?? DEFAULT_TOOL_ROUNDS
     for (let round = 0; ; round++) {
-      const reply = await this.#callModel(messages, round < rounds, stream, onText)
+      const reply = await this.#callModel(messages, round, stream, onText)
       const calls = round < rounds ? this.#normalizeCalls(reply.calls) : []
+      const message = toProviderMessage(reply, calls)
+      this.#said.push(message)
+      const said = isPlain(message) ? undefined : [message]
       if (!calls.length) {
         this.finish = reply.finish === 'tool_calls' ? 'stop' : reply.finish
-        this.turnMessages.push({ role: 'assistant', content: reply.content })
+        this.turnMessages.push({ role: 'assistant', content: reply.content, said })
         return
       }
       const [clientCalls, serverCalls] = this.#splitCalls(calls)
-      this.turnMessages.push({ role: 'assistant', content: reply.content, toolCalls: calls, incomplete: true })
+      this.turnMessages.push({ role: 'assistant', content: reply.content, toolCalls: calls, incomplete: true, said })
       const results = await this.#runToolCalls(serverCalls)
       this.turnMessages.at(-1 - serverCalls.length)!.incomplete = false
       if (clientCalls.length) return this.#pauseForClient(clientCalls)
-      messages.push({ role: 'assistant', content: reply.content || null, tool_calls: calls }, ...results)
+      messages.push(message as ModelMessage, ...results)
     }
   }
 
-  async #callModel(messages: ModelMessage[], tools: boolean, stream: boolean, onText: OnText) {
-    const replyBuilder = new ReplyBuilder()
-    const params = { ...this.#modelParameters(), messages, ...(tools && this.#toolParameters()) }
+  async #callModel(messages: ModelMessage[], round: number, stream: boolean, onText: OnText) {
+    const { maxToolRounds = DEFAULT_TOOL_ROUNDS } = this.input.agent.target
+    const toolParameters = round < maxToolRounds ? this.#toolParameters(round) : {}
+    const replyBuilder = new ReplyBuilder(toolParameters.tools?.map((tool) => tool.function.name))
+    const params = { ...this.#modelParameters(), messages, ...toolParameters }
     try {
       const reply = await callModel(this.input.source, params, {
         ...{ signal: this.signal, reply: replyBuilder, stream },
@@ -127,9 +152,11 @@ export class Turn {
       return reply
     } catch (error) {
       this.#addUsage(replyBuilder.countUsage(params))
-      if (replyBuilder.content)
+      // What was said before a call that broke off is not kept: the caller sends the request again.
+      if (replyBuilder.content && (this.signal.aborted || !replyBuilder.callsTools))
         this.turnMessages.push({ role: 'assistant', content: replyBuilder.content, incomplete: true })
-      throw error
+      const sent = this.input.newMessages.findLastIndex(({ original }) => original?.messages.some(hasOtherParts))
+      return rethrowRefusedParts(error, sent)
     }
   }
 
@@ -156,13 +183,16 @@ export class Turn {
       presence_penalty: pickSetting('presence_penalty'),
       ...(stop !== null && { stop }),
       ...(response_format && { response_format: response_format as OpenAI.ResponseFormatJSONSchema }),
+      ...this.input.extras.parameters,
     }
     return parameters
   }
 
-  #toolParameters() {
-    const tools = [...[...this.input.tools.values()].map(toOpenAiTool), ...this.input.clientTools.values()]
-    return tools.length ? { tools } : {}
+  #toolParameters(round: number): { tools?: OpenAiTool[]; tool_choice?: OpenAI.ChatCompletionToolChoiceOption } {
+    const { tools: serverTools, clientTools, extras } = this.input
+    const tools = [...[...serverTools.values()].map(toOpenAiTool), ...clientTools.values()]
+    if (!tools.length) return {}
+    return { tools, ...(!round && extras.toolChoice && { tool_choice: extras.toolChoice }) }
   }
 
   /** Gives each call a unique id, a name and arguments that the client may send again: some servers leave them out. */
@@ -210,7 +240,10 @@ export class Turn {
     const calls = this.turnMessages.flatMap(({ toolCalls = [] }) => toolCalls)
     const results = this.turnMessages.filter(({ role }) => role === 'tool')
     const content = this.turnMessages.map((one) => (one.role === 'assistant' ? one.content : '')).join('')
-    this.turnMessages.splice(0, this.turnMessages.length, { role: 'assistant', content, toolCalls: calls }, ...results)
+    const hidesCalls = this.input.extras.hidesServerCalls && calls.length > clientCalls.length
+    const said = hidesCalls || !this.#said.every(isPlain) ? this.#said : undefined
+    const message = { role: 'assistant' as const, content, toolCalls: calls, said }
+    this.turnMessages.splice(0, this.turnMessages.length, message, ...results)
     const backendResults = results.map(({ toolCallId, content }) => ({
       functionCall: calls.find(({ id }) => id === toolCallId)!,
       result: tryParseJson(content, content),

@@ -1,6 +1,6 @@
 import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tenant } from '../../tenancy/tenants'
-import type { TokenUsage } from '../turn/model-call'
+import type { TokenUsage } from '../turn/reply'
 import { usageSettings } from './usage-settings'
 
 /** Costs are stored in millionths of the currency of the tenant's prices; the API shows them in units of it. */

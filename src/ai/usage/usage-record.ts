@@ -9,7 +9,7 @@ import { addUse } from '../../limits/quota-use'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { spent, usage } from '../tables'
-import type { TokenUsage } from '../turn/model-call'
+import type { TokenUsage } from '../turn/reply'
 import { calculateCost } from './prices'
 
 export type UsageStatus = 'completed' | 'failed' | 'aborted'

@@ -124,9 +124,19 @@ describe('the request of a completion', () => {
     ['a schema without a name', { response_format: { type: 'json_schema', json_schema: {} } }],
     ['a context that is not an object', { context: 'text' }],
     ['rules that are not strings', { rules: [1] }],
-    ['an unknown role', { messages: [chatMessage('x', 'developer')] }],
+    ['an unknown role', { messages: [chatMessage('x', 'function')] }],
+    ['instructions of a developer', { messages: [chatMessage('Be rude.', 'developer'), chatMessage('x')] }],
     ['a message without content', { messages: [{ role: 'user' }] }],
-    ['content in parts', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }] }],
+    ['a content of parts without a type', { messages: [{ role: 'user', content: [{ text: 'x' }] }] }],
+    [
+      'a picture in a message of the assistant',
+      {
+        messages: [
+          { role: 'assistant', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] },
+          chatMessage('x'),
+        ],
+      },
+    ],
     [
       'a tool result for an unknown call',
       { messages: [chatMessage('x'), { role: 'tool', content: 'x', tool_call_id: 'c1' }] },

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { NewMessage } from '../../../src/ai/shapes'
 import { abortAllTurns } from '../../../src/ai/turn/completion'
+import type { Message } from '../../../src/ai/turn/conversation'
 import { findNewMessages } from '../../../src/ai/turn/new-messages'
 import { handleRequest } from '../../../src/gateway'
 import { statusAndCode } from '../../test-tenant'
@@ -232,11 +232,11 @@ test('2,000 messages that match none of the 1,000 messages of a thread are compa
   const call = (id: string) => ({ id, type: 'function' as const, function: { name: 'a', arguments: '{}' } })
   const stored = Array.from({ length: 1_000 }, (_, n) => ({
     ...{ thread: 't', number: n + 1, role: 'assistant' as const, content: '', name: null, toolCallId: null },
-    ...{ toolCalls: [call(`stored ${n}`)], ours: false, incomplete: false, created: '' },
+    ...{ toolCalls: [call(`stored ${n}`)], ours: false, incomplete: false, original: null, created: '' },
   }))
   const sent = Array.from({ length: 2_000 }, (_, n) =>
     n % 2 ? chatMessage('x', 'assistant') : toolResult(`sent ${n}`),
-  ) as NewMessage[]
+  ) as Message[]
   const startTime = performance.now()
   expect(findNewMessages(stored, sent)).toEqual(sent)
   expect(performance.now() - startTime).toBeLessThan(100)
