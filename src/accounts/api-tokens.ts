@@ -10,7 +10,7 @@ import { writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import type { Ctx } from './context'
 import { getWorkspaceAccess } from './memberships/workspace-access'
-import { assertNotApiToken } from './permissions'
+import { assertNotApiToken, findScopeError } from './permissions'
 import { requireRecentAuth } from './reauthentication'
 import { assertSignedIn } from './sessions'
 import type { NewApiToken } from './shapes'
@@ -49,6 +49,11 @@ const sortable = {
 export async function create(ctx: Ctx, { currentPassword, code, ...input }: NewApiToken, answer: HttpContext) {
   assertNotApiToken(ctx)
   setNoStore(answer)
+  const errors = (input.scopes ?? []).flatMap((scope, index) => {
+    const message = findScopeError(scope)
+    return message ? [{ path: `/scopes/${index}`, message }] : []
+  })
+  if (errors.length) badRequest(...errors)
   if (input.workspace) await getWorkspaceAccess(ctx.db, ctx.actor, input.workspace)
   await requireRecentAuth(ctx, { currentPassword, code }, answer.request)
   return issueApiToken(ctx, ctx.actor.user, input, (tx) => assertSignedIn(tx, ctx.actor))
@@ -108,6 +113,17 @@ export async function remove(ctx: Ctx, id: string) {
   )
   if (!removed) notFound('api token')
   return success
+}
+
+/** Returns a warning for each scope of a stored token that grants nothing. */
+export async function listScopeWarnings({ db }: Pick<Tenant, 'db'>) {
+  const rows = await db.select({ _id: apiTokens._id, scopes: apiTokens.scopes }).from(apiTokens)
+  return rows.flatMap(({ _id, scopes }) =>
+    scopes.flatMap((scope, index) => {
+      const message = findScopeError(scope)
+      return message ? [{ path: `/api-tokens/${_id}/scopes/${index}`, code: 'UNKNOWN_SCOPE', message }] : []
+    }),
+  )
 }
 
 const toApiToken = ({

@@ -19,7 +19,7 @@ import { authenticate } from './authentication'
 import type { Ctx, PublicCtx } from './context'
 import { expireSessionCookie, extendSessionCookie } from './cookies'
 import { createAuditedWrite, impersonate, readImpersonationTarget } from './impersonation'
-import { assertScope, hasPermission, missingRoleMessage, type Permission } from './permissions'
+import { assertScope, hasPermission, missingRoleMessage, type Permission, type ScopeArea } from './permissions'
 import { WorkTurns } from './work-turns'
 
 type AuthorizationOptions = {
@@ -33,7 +33,7 @@ type AuthorizationOptions = {
 
 async function authorize(
   request: Request,
-  area: string,
+  area: ScopeArea,
   permission?: Permission,
   options: AuthorizationOptions = {},
 ): Promise<PublicCtx> {
@@ -61,7 +61,7 @@ async function authorize(
  * because the browser would not learn of it.
  * @throws 401, 403 as for a new request
  */
-export const reauthorize = (request: Request, area: string): Promise<PublicCtx> =>
+export const reauthorize = (request: Request, area: ScopeArea): Promise<PublicCtx> =>
   authorize(request, area, undefined, { renewsCookie: false, isCounted: false })
 
 /**
@@ -69,7 +69,7 @@ export const reauthorize = (request: Request, area: string): Promise<PublicCtx> 
  * Browsers send a session cookie along when a page of another site links here, so such a cookie is ignored and its
  * owner is anonymous.
  */
-export const reauthorizeSameSite = (request: Request, area: string): Promise<PublicCtx> =>
+export const reauthorizeSameSite = (request: Request, area: ScopeArea): Promise<PublicCtx> =>
   authorize(request, area, undefined, { readsCookie: !(isRead(request) && isCrossSite(request)) })
 
 /** Whoever sends an invalid credential counts as a guest. @throws 401, 403 as `findCaller`, 429 RATE_LIMITED */
@@ -120,19 +120,19 @@ const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
  * quota of storage is used up, `changesData` only with a larger body. `area` is the area in the scopes of API tokens. Elysia only waits reliably for hooks that
  * are `async`, and it skips the macros after one that is `false`.
  */
-export const guard = <Area extends string>(area: Area) => createGuard(area, readBody)
+export const guard = <Area extends ScopeArea>(area: Area) => createGuard(area, readBody)
 
 /** Returns a guard that reads bodies of up to ATOLL_AI_BODY_LIMIT bytes. */
-export const aiGuard = <Area extends string>(area: Area) => createGuard(area, readLargeBody)
+export const aiGuard = <Area extends ScopeArea>(area: Area) => createGuard(area, readLargeBody)
 
 /** Returns a guard for routes that read the body themselves while it arrives. */
-export const streamGuard = <Area extends string>(area: Area) => createGuard(area, skipBody)
+export const streamGuard = <Area extends ScopeArea>(area: Area) => createGuard(area, skipBody)
 
 /** Returns a guard that reads bodies as `guard` does, except multipart forms, which routes read while they arrive. */
-export const formGuard = <Area extends string>(area: Area) => createGuard(area, readBodyUnlessForm)
+export const formGuard = <Area extends ScopeArea>(area: Area) => createGuard(area, readBodyUnlessForm)
 
 /** Returns a guard that reads bodies of up to ATOLL_UPLOAD_LIMIT bytes. */
-export const uploadGuard = <Area extends string>(area: Area) => createGuard(area, readUpload)
+export const uploadGuard = <Area extends ScopeArea>(area: Area) => createGuard(area, readUpload)
 
 const readBody: ReadBody = (request, checks) => readJson(request, config.ATOLL_BODY_LIMIT, checks)
 const readLargeBody: ReadBody = (request, checks) => readJson(request, config.ATOLL_AI_BODY_LIMIT, checks)
@@ -141,7 +141,7 @@ const skipBody = async () => {}
 const readBodyUnlessForm: ReadBody = async (request, checks) =>
   isForm(request) ? undefined : readBody(request, checks)
 
-const createGuard = <Area extends string>(area: Area, read: ReadBody) =>
+const createGuard = <Area extends ScopeArea>(area: Area, read: ReadBody) =>
   new Elysia({ name: 'guard', seed: `${area} ${read.name}` }).macro({
     can: (permission: Permission) => ({
       ...createHooks<Ctx>(permission, (request) => authorize(request, area, permission), read),

@@ -1,4 +1,5 @@
 import { Problem } from '../core/problem'
+import { suggestName } from '../core/unknown-keys'
 
 /** A permission that a route can require of its caller. */
 export type Permission = 'user' | 'oneself' | 'editor' | 'privileged' | 'curator' | 'teller'
@@ -31,16 +32,32 @@ export const hasPermission = ({ roles }: { roles: string[] }, permission: Permis
 export const missingRoleMessage = (permission: Permission) =>
   `Only users with the role ${PERMITTED_ROLES[permission]?.join(' or ')} may do this.`
 
+/** The areas that the scopes of API tokens name: each has `:read` and `:write`. */
+export const SCOPE_AREAS = [
+  ...(['accounts', 'ai', 'blocks', 'blueprints', 'components', 'configurations', 'definitions', 'encrypted'] as const),
+  ...(['entities', 'events', 'files', 'integrations', 'lambdas', 'mcp', 'payments', 'plugin-calls'] as const),
+  ...(['plugins', 'sites', 'static', 'users', 'webhooks', 'workspaces'] as const),
+]
+export type ScopeArea = (typeof SCOPE_AREAS)[number]
+
+const SCOPES = SCOPE_AREAS.flatMap((area) => [`${area}:read`, `${area}:write`])
+
+/** Returns what is wrong with a scope, or undefined when it is one. */
+export const findScopeError = (scope: string) =>
+  SCOPES.includes(scope)
+    ? undefined
+    : `"${scope}" is not a scope.${suggestName(scope, SCOPES) || ` Use one of these areas with :read or :write: ${SCOPE_AREAS.join(', ')}.`}`
+
 /**
  * Returns whether the scopes of an API token allow the access. A token without scopes may do everything, and `write`
  * includes `read`.
  */
-export function scopesAllow(scopes: string[], area: string, mode: 'read' | 'write') {
+export function scopesAllow(scopes: string[], area: ScopeArea, mode: 'read' | 'write') {
   return !scopes.length || scopes.includes(`${area}:write`) || (mode === 'read' && scopes.includes(`${area}:read`))
 }
 
 /** @throws 403 FORBIDDEN for an API token whose scopes do not allow the access; guests have no scopes */
-export function assertScope(actor: { scopes: string[] } | undefined, area: string, mode: 'read' | 'write') {
+export function assertScope(actor: { scopes: string[] } | undefined, area: ScopeArea, mode: 'read' | 'write') {
   if (actor && !scopesAllow(actor.scopes, area, mode))
     throw new Problem(403, 'FORBIDDEN', `This API token does not have the scope ${area}:${mode}.`)
 }

@@ -1,7 +1,7 @@
 import { type Static, t } from 'elysia'
 import { ActiveWorkspace } from '../accounts/shapes'
 import { ProblemShape } from '../core/problem'
-import { id, line, strictObject, text, textMatching, time } from '../core/shapes'
+import { id, line, strictObject, text, textMatching, time, withKeyPolicy } from '../core/shapes'
 import { type FieldTypeName, fieldTypeNames } from './fields'
 import { ThumbnailSize } from './file-fields'
 
@@ -130,18 +130,24 @@ const definitionProperties = {
 export const Definition = t.Object(definitionProperties)
 export type Definition = Static<typeof Definition>
 
-export const NewBlueprint = t.Object({
-  key: textMatching(
-    '^[a-z][a-z0-9_-]{0,62}$',
-    'Begin the key with a lower-case letter, and use only lower-case letters, digits, _ and - (63 characters at most).',
-  ),
-  name: line(200, 1),
-  description: optional(text(10_000)),
-  ...definitionProperties,
-})
+/** What other servers offer. Data would be lost or kept against the will of those who rely on it. */
+const unsupportedParts = withKeyPolicy({ unsupported: ['ttl', 'softDelete', 'checks', 'unique', 'retention', 'trash'] })
+
+export const NewBlueprint = t.Object(
+  {
+    key: textMatching(
+      '^[a-z][a-z0-9_-]{0,62}$',
+      'Begin the key with a lower-case letter, and use only lower-case letters, digits, _ and - (63 characters at most).',
+    ),
+    name: line(200, 1),
+    description: optional(text(10_000)),
+    ...definitionProperties,
+  },
+  unsupportedParts,
+)
 export type NewBlueprint = Static<typeof NewBlueprint>
 
-export const BlueprintChange = t.Partial(t.Omit(NewBlueprint, ['key']))
+export const BlueprintChange = t.Partial(t.Omit(NewBlueprint, ['key']), unsupportedParts)
 export type BlueprintChange = Static<typeof BlueprintChange>
 
 /** A setting that is allowed, but probably unintended. */

@@ -1,6 +1,9 @@
+import { listScopeWarnings } from '../accounts/api-tokens'
 import { blueprints } from '../blueprints/tables'
 import { listWarnings } from '../blueprints/warnings'
+import { listMetadataWarnings } from '../content/metadata'
 import { listIntegrationWarnings } from '../integrations/warnings'
+import { configurations } from '../platform/settings/tables'
 import { getTenantAnyStatus } from '../tenancy/tenants'
 
 /**
@@ -20,5 +23,14 @@ export async function listTenantWarnings(id: string) {
       })),
     ),
   )
-  return [...ofBlueprints.flat(), ...(await listIntegrationWarnings(tenant))]
+  const stored = await tenant.db.select().from(configurations)
+  const ofConfigurations = stored.flatMap(({ key, metadata }) =>
+    listMetadataWarnings(key, metadata, `/configurations/${key}/metadata`),
+  )
+  return [
+    ...ofBlueprints.flat(),
+    ...ofConfigurations,
+    ...(await listIntegrationWarnings(tenant)),
+    ...(await listScopeWarnings(tenant)),
+  ]
 }

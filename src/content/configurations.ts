@@ -13,7 +13,7 @@ import { Conflict } from '../storage/errors'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { bumpVersion, invalidate } from '../tenancy/cache'
-import { type Metadata, mergeMetadata } from './metadata'
+import { listMetadataWarnings, type Metadata, mergeMetadata, SERVER_CONFIGURATIONS } from './metadata'
 import type { Configuration, ConfigurationChange, NewConfiguration } from './shapes'
 import {
   APP_CONFIGURATION,
@@ -27,12 +27,6 @@ const MAX_CONFIGURATIONS = 200 // per tenant: a list returns whole configuration
 
 /** The configuration whose secrets are stored in the vault. */
 const AUTH_CONFIGURATION = 'auth-configuration'
-
-/** Configurations that the server reads. They can never be public, because they may be confidential. */
-const SERVER_CONFIGURATIONS = [
-  ...['ai-configuration', 'auth-configuration', 'files-configuration', 'limits-configuration', 'mail-templates'],
-  ...['payments-configuration', 'workspace-configuration'],
-]
 
 const SORTABLE_COLUMNS = {
   _id: configurations._id,
@@ -246,5 +240,6 @@ function sendConfiguration(row: Row, answer: HttpContext) {
 }
 
 function toConfiguration({ version: _, ...configuration }: Row): Configuration {
-  return configuration
+  const warnings = listMetadataWarnings(configuration.key, configuration.metadata)
+  return { ...configuration, ...(warnings.length && { warnings }) }
 }

@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { Warning } from '../blueprints/shapes'
 import { id, jsonObject, line, partialOf, strictObject, text, textMatching, time } from '../core/shapes'
 
 const optional = t.Optional
@@ -103,6 +104,9 @@ export const Configuration = t.Object({
   kind: t.String(),
   description: t.String(),
   metadata: jsonObject,
+  warnings: optional(
+    t.Array(Warning, { description: 'stored settings that the server ignores, because they are unknown or invalid' }),
+  ),
   created: time,
   updated: time,
 })

@@ -11,6 +11,8 @@ export type KeyPolicy = {
   strict?: boolean
   /** Keys that are accepted, though the shape does not name them. */
   ignored?: readonly string[]
+  /** Keys that are refused by name, because other servers know them and a caller would rely on them. */
+  unsupported?: readonly string[]
   /** The known keys, where the shape itself accepts any object. */
   known?: readonly string[]
 }

@@ -33,6 +33,12 @@ export const listMisspelledKeys = (
     return meant === undefined ? [] : [toUnknownKeyError(`${at}/${escapePointer(key)}`, meant)]
   })
 
+/** Returns an error for each key that is not known, with the key that was probably meant. */
+export const listStrayKeys = (value: object, known: readonly string[], at = ''): FieldError[] =>
+  Object.keys(value)
+    .filter((key) => !known.includes(key))
+    .map((key) => toStrayKeyError(`${at}/${escapePointer(key)}`, key, known, []))
+
 /** Returns a suggestion to append to a message about an unknown name, or an empty text. */
 export const suggestName = (name: string, known: readonly string[]): string => {
   const meant = findNearestKey(name, known)
@@ -63,7 +69,8 @@ type BodyKeys = { shape: TSchema; known: readonly string[]; returned: Set<string
 function requireKnownKeys({ shape, known, returned }: BodyKeys, body: Record<string, unknown>): string[] {
   const errors = listUnknownKeys(shape, body)
   const ignored: string[] = []
-  const unknown = Object.keys(body).filter((key) => !known.includes(key) && !returned.has(key))
+  const { unsupported = [] } = policyOf(shape)
+  const unknown = Object.keys(body).filter((key) => ![...known, ...unsupported].includes(key) && !returned.has(key))
   for (const key of unknown.slice(0, MAX_COMPARED_KEYS)) {
     const meant = findIntendedKey(key, known)
     if (meant !== undefined) errors.push(toUnknownKeyError(`/${escapePointer(key)}`, meant))
@@ -148,7 +155,8 @@ function createObjectCheck(shapes: TSchema[]): KeyCheck | undefined {
     shapes.flatMap(({ patternProperties = {} }) => Object.values<TSchema>(patternProperties)).map(getKeyCheck),
   )
   const isStrict = shapes.some((shape) => policyOf(shape).strict)
-  if (!isStrict && !checkByKey.size && !patternCheck) return
+  const unsupported = shapes.flatMap((shape) => policyOf(shape).unsupported ?? [])
+  if (!isStrict && !checkByKey.size && !patternCheck && !unsupported.length) return
   const keys = [...named.keys()]
   const ignored = shapes.flatMap((shape) => policyOf(shape).ignored ?? [])
   return (value, path, errors, above) => {
@@ -158,6 +166,7 @@ function createObjectCheck(shapes: TSchema[]): KeyCheck | undefined {
       const at = `${path}/${escapePointer(key)}`
       const check = checkByKey.get(key) ?? patternCheck
       if (check) check(property, at, errors, [...above, { keys, at: path }])
+      else if (unsupported.includes(key)) errors.push({ path: at, message: `${fieldNameOf(at)} is not supported.` })
       else if (isStrict && !named.has(key) && !ignored.includes(key)) errors.push(toStrayKeyError(at, key, keys, above))
     }
   }

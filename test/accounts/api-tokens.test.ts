@@ -1,4 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
+import { issueApiToken } from '../../src/accounts/api-tokens'
+import { listTenantWarnings } from '../../src/commands/warnings'
 import { now, toIsoString } from '../../src/core/clock'
 import { TIME } from '../expectations'
 import { createTestTenant, statusAndCode } from '../test-tenant'
@@ -153,6 +155,7 @@ test.each([
   ['without a nickname', { nickname: undefined }],
   ['with an empty nickname', { nickname: '' }],
   ['with an unknown scope', { scopes: ['everything'] }],
+  ['with a scope of an unknown area', { scopes: ['entitys:read'] }],
   ['with a scope that neither reads nor writes', { scopes: ['accounts:delete'] }],
   ['whose scopes are not an array', { scopes: 'accounts:read' }],
   ['that has already expired', { expiresAt: '2020-01-01T00:00:00.000Z' }],
@@ -160,6 +163,35 @@ test.each([
 ])('POST /api/me/api-tokens rejects a token %s with 400 INVALID_INPUT', async (_, flaw) => {
   const answer = await user.post('/me/api-tokens', { nickname: 'odd', ...flaw })
   expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
+})
+
+test('POST /api/me/api-tokens names the scope that was probably meant, or all areas', async () => {
+  const { body } = await user.post('/me/api-tokens', {
+    nickname: 'typo',
+    scopes: ['entities:read', 'entitys:read', 'invoices:write'],
+  })
+  expect(body.details).toEqual([
+    { path: '/scopes/1', message: '"entitys:read" is not a scope. Did you mean `entities:read`?' },
+    {
+      path: '/scopes/2',
+      message: expect.stringContaining('Use one of these areas with :read or :write: accounts, ai,'),
+    },
+  ])
+})
+
+test('a stored token with an unknown scope keeps it and is warned about', async () => {
+  const { tenant, users } = await createTestTenant()
+  const { apiToken } = await issueApiToken(tenant, users.user, {
+    nickname: 'old',
+    scopes: ['entities:read', 'entitys:read'],
+  })
+  expect(await listTenantWarnings(tenant.tenant)).toEqual([
+    {
+      path: `/api-tokens/${apiToken._id}/scopes/1`,
+      code: 'UNKNOWN_SCOPE',
+      message: '"entitys:read" is not a scope. Did you mean `entities:read`?',
+    },
+  ])
 })
 
 test.each([

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
 import { authSettings } from '../../src/accounts/auth-settings'
 import { toProviderSecretRef } from '../../src/platform/settings/provider-secrets'
+import { configurations } from '../../src/platform/settings/tables'
 import { getSettings } from '../../src/platform/settings/tenant-settings'
 import { openSecret } from '../../src/platform/vault/vault'
 import { nextPagePath } from '../entities/fixtures'
@@ -269,22 +271,25 @@ describe('the private configurations of the server', () => {
     const admin = as('admin')
     const refused = await admin.post('/configurations', { key, public: true })
     expect([...statusAndCode(refused), refused.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '/public'])
-    expect((await admin.post('/configurations', { key, metadata: { own: 1 } })).status).toBe(201)
+    expect((await admin.post('/configurations', { key, description: 'Ours' })).status).toBe(201)
     for (const send of [admin.put, admin.patch])
       expect(statusAndCode(await send(`/configurations/${key}`, { public: true }))).toEqual([400, 'INVALID_INPUT'])
     await tenant.write(async (tx) => void (await tx.query('update configurations set public = 1')))
     expect(statusAndCode(await anonymous.get(`/configurations/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
     expect(statusAndCode(await as('user').get(`/configurations/${key}`))).toEqual([403, 'FORBIDDEN'])
-    expect((await admin.get(`/configurations/${key}`)).body.metadata).toEqual({ own: 1 })
+    expect((await admin.get(`/configurations/${key}`)).body.description).toBe('Ours')
   })
 
   test.each(PRIVATE)('%s is created by its first PUT or by POST', async (key) => {
     const [one, otherAdmin] = [(await createTestTenant()).as('admin'), (await createTestTenant()).as('admin')]
     const path = `/configurations/${key}`
     expect(statusAndCode(await one.get(path))).toEqual([404, 'CONFIGURATION_NOT_FOUND'])
-    const racing = await Promise.all([...'abc'].map((own) => one.put(path, { metadata: { [own]: 1 } })))
+    const descriptions = ['a', 'b', 'c']
+    const racing = await Promise.all(descriptions.map((description) => one.put(path, { description })))
     expect(racing.map(({ status }) => status)).toEqual([200, 200, 200])
-    expect((await one.get(path)).body).toMatchObject({ key, public: false, metadata: { a: 1, b: 1, c: 1 } })
+    const { body } = await one.get(path)
+    expect(body).toMatchObject({ key, public: false, metadata: {} })
+    expect(descriptions).toContain(body.description)
     expect(statusAndCode(await one.post('/configurations', { key }))).toEqual([409, 'CONFIGURATION_EXISTS'])
     expect((await otherAdmin.post('/configurations', { key })).status).toBe(201)
     expect(statusAndCode(await otherAdmin.put('/configurations/other-configuration', {}))).toEqual([
@@ -293,7 +298,7 @@ describe('the private configurations of the server', () => {
     ])
   })
 
-  test('rejects invalid values of known keys with 400 INVALID_INPUT and accepts unknown keys', async () => {
+  test('rejects invalid values and unknown keys with 400 INVALID_INPUT', async () => {
     const admin = (await createTestTenant()).as('admin')
     for (const [key, metadata, path] of [
       ['auth-configuration', { allowSignup: 'no' }, '/metadata/allowSignup'],
@@ -312,15 +317,57 @@ describe('the private configurations of the server', () => {
       ['workspace-configuration', { labels: [1] }, '/metadata/labels/0'],
       ['workspace-configuration', { creationPrivilegedRoles: {} }, '/metadata/creationPrivilegedRoles'],
       ['workspace-configuration', { allowNonLabeledWorkspaces: null, isActive: 'x' }, '/metadata/isActive'],
+      ['workspace-configuration', { own: { deep: [1, null] } }, '/metadata/own'],
+      ['auth-configuration', { requireSecondFactor: true }, '/metadata/requireSecondFactor'],
+      ['auth-configuration', { passwordPolicy: { minLength: 12 } }, '/metadata/passwordPolicy'],
+      ['auth-configuration', { sessionLifetime: '2h' }, '/metadata/sessionLifetime'],
+      ['payments-configuration', { automaticTax: true }, '/metadata/automaticTax'],
+      ['mail-templates', { receipt: {} }, '/metadata/receipt'],
+      ['files-configuration', { 'a/b~': 1 }, '/metadata/a~1b~0'],
     ] as const) {
       const answer = await admin.post('/configurations', { key, metadata })
       expect([metadata, ...statusAndCode(answer)]).toEqual([metadata, 400, 'INVALID_INPUT'])
       expect(answer.body.details[0].path).toBe(path)
     }
-    const metadata = { isActive: false, labels: ['a'], own: { deep: [1, null] } }
-    expect((await admin.post('/configurations', { key: 'workspace-configuration', metadata })).body.metadata).toEqual(
-      metadata,
+    const metadata = { isActive: false, labels: ['a'] }
+    const made = await admin.post('/configurations', { key: 'workspace-configuration', metadata })
+    expect([made.body.metadata, made.body.warnings]).toEqual([metadata, undefined])
+  })
+
+  test('keeps what is stored and comes back unchanged, names it in warnings, and refuses what is new', async () => {
+    const { as, tenant } = await createTestTenant()
+    const admin = as('admin')
+    const path = '/configurations/auth-configuration'
+    const google = { clientId: 'a', colour: 'red' }
+    const metadata = { passwordPolicy: { minLength: 12 }, allowSignup: 'no', providers: { google } }
+    await admin.post('/configurations', { key: 'auth-configuration' })
+    // As an earlier version stored it.
+    await tenant.write((tx) =>
+      tx.update(configurations).set({ metadata }).where(eq(configurations.key, 'auth-configuration')),
     )
+    const read = await admin.get(path)
+    expect(read.body.warnings.map((one: { path: string }) => one.path)).toEqual([
+      '/metadata/providers/google/colour',
+      '/metadata/passwordPolicy',
+      '/metadata/allowSignup',
+    ])
+    const github = { clientId: 'b' }
+    const sent = { ...metadata, providers: { google, github }, allowEmailSignIn: true }
+    const put = await admin.put(path, { metadata: sent })
+    expect([put.status, put.body.metadata, put.body.warnings]).toEqual([200, sent, read.body.warnings])
+    for (const [changed, at] of [
+      [{ passwordPolicy: { minLength: 8 } }, '/metadata/passwordPolicy'],
+      [{ allowSignup: 'yes' }, '/metadata/allowSignup'],
+      [{ providers: { google: { ...google, colour: 'blue' } } }, '/metadata/providers/google/colour'],
+      [{ providers: { google, other: { ...google } } }, '/metadata/providers/other/colour'],
+    ] as const) {
+      const { status, body } = await admin.put(path, { metadata: changed })
+      expect([status, body.details.map((one: { path: string }) => one.path)]).toEqual([400, [at]])
+    }
+    const cleared = await admin.put(path, {
+      metadata: { passwordPolicy: null, allowSignup: null, providers: { github } },
+    })
+    expect([cleared.status, cleared.body.warnings]).toEqual([200, undefined])
   })
 
   test('a change of the auth-configuration takes effect at once, and its deletion restores the defaults', async () => {

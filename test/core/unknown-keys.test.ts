@@ -122,6 +122,26 @@ describe('unknown keys in parts of a body', () => {
       '/permissions/0/roleBase',
       'Did you mean `roleBased`?',
     ],
+    ...['ttl', 'softDelete', 'checks', 'unique', 'retention', 'trash'].map(
+      (key): [string, [string, string, object], string, string] => [
+        `a blueprint with ${key}`,
+        ['POST', '/blueprints', blueprint({ [key]: true })],
+        `/${key}`,
+        `${key} is not supported.`,
+      ],
+    ),
+    [
+      'a change of a blueprint',
+      ['PUT', '/blueprints/whatever', { softDelete: true }],
+      '/softDelete',
+      'softDelete is not supported.',
+    ],
+    [
+      'a user with a hash',
+      ['POST', '/users', { username: 'moved', passwordHash: '$2b$10$abc' }],
+      '/passwordHash',
+      'passwordHash is not supported.',
+    ],
     [
       'a limitation',
       ['POST', '/blueprints', blueprint({ limitations: [{ scope: 'user', value: 1, role: ['user'] }] })],
@@ -259,7 +279,7 @@ describe('unknown keys in parts of a body', () => {
   test('free metadata keeps keys that resemble no known key', async () => {
     const made = await admin.post('/integration-sources', source({}, { region: 'eu' }))
     expect([made.status, made.body.metadata]).toEqual([201, { region: 'eu' }])
-    const put = await admin.put('/configurations/payments-configuration', { metadata: { colour: 'red' } })
+    const put = await admin.put('/configurations/app-configuration', { metadata: { colour: 'red' } })
     expect([put.status, put.body.metadata.colour]).toEqual([200, 'red'])
   })
 })

@@ -108,7 +108,7 @@ function errors() {
       'pointer into the body, or the name of a query parameter.',
     '```json\n{ "code": "INVALID_INPUT", "message": "title is required.", "details": [{ "path": "/title", "message": "title is required." }] }\n```',
     'A misspelled key of a body is refused with the key that was probably meant. Parts of definitions (fields, rules, triggers, targets) refuse every ' +
-      'unknown key. Other unknown keys are ignored and named in the header `X-Ignored-Keys`. Headers and address together may have 16 KiB; ' +
+      'unknown key, and so do configurations that the server reads. Other unknown keys are ignored and named in the header `X-Ignored-Keys`. Headers and address together may have 16 KiB; ' +
       'beyond that the answer is 431 without a body.',
     '## Codes of the API',
     table(['Code', 'Status', 'Meaning'], rows),

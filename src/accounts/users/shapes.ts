@@ -1,5 +1,5 @@
 import { type Static, t } from 'elysia'
-import { flag, jsonObject, partialOf, roleName, time } from '../../core/shapes'
+import { flag, jsonObject, partialOf, roleName, time, withKeyPolicy } from '../../core/shapes'
 import { listQuery } from '../../storage/pagination'
 import { endTokens, orEmpty, ProfileChange, Proof, Registration, User, url } from '../shapes'
 
@@ -12,15 +12,21 @@ const roles = t.Array(roleName, {
 const adminFields = { roles, profileImage: orEmpty(url), metadata: jsonObject, internalMetadata: jsonObject }
 const { email, name, firstName, lastName, fullName, birthDate, phone } = ProfileChange.properties
 
-export const NewUser = t.Composite([
-  t.Pick(Registration, ['username', 'password']),
-  t.Object({ email, name, firstName, lastName, fullName, birthDate, phone }),
-  t.Partial(t.Object(adminFields)),
-])
+/** Ignored, it would leave users who can never sign in. */
+const unsupportedFields = withKeyPolicy({ unsupported: ['passwordHash'] })
+
+export const NewUser = t.Composite(
+  [
+    t.Pick(Registration, ['username', 'password']),
+    t.Object({ email, name, firstName, lastName, fullName, birthDate, phone }),
+    t.Partial(t.Object(adminFields)),
+  ],
+  unsupportedFields,
+)
 export type NewUser = Static<typeof NewUser>
 
 /** Admins need a proof to change their own credentials. */
-export const UserChange = t.Composite([partialOf(NewUser), t.Object({ endTokens }), Proof])
+export const UserChange = t.Composite([partialOf(NewUser), t.Object({ endTokens }), Proof], unsupportedFields)
 export type UserChange = Static<typeof UserChange>
 
 /** A user in a list, with the selected fields. */

@@ -1555,6 +1555,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
+            warnings?: components["schemas"]["Warning"][];
             created: string;
             updated: string;
         };

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, t } from 'elysia'
 import type { Ctx } from '../../accounts/context'
+import type { ScopeArea } from '../../accounts/permissions'
 import type { HttpContext } from '../../core/etag'
 import { badRequest, type FieldError, Problem } from '../../core/problem'
 import { parseWithShape } from '../../core/shapes'
@@ -19,7 +20,7 @@ type DraftKindDefinition<Shape extends TSchema, Created extends Resource> = {
   /** A more detailed shape for models, where they need it. */
   modelShape?: TSchema
   /** The area whose write scope an API token needs to create them. */
-  area: string
+  area: ScopeArea
   /** Returns all errors of the drafts of one call. Each path begins with the index of its draft. */
   validate(ctx: Ctx, drafts: Static<Shape>[]): Promise<FieldError[]>
   /** @throws 403 FORBIDDEN when the caller may not create any */
@@ -33,7 +34,7 @@ type DraftKindDefinition<Shape extends TSchema, Created extends Resource> = {
 export type DraftKind<Draft = unknown, Created extends Resource = Resource> = {
   singular: string
   plural: string
-  area: string
+  area: ScopeArea
   /** Returns the JSON Schema of the drafts of one call, for models. */
   toModelSchema(): Record<string, unknown>
   /** @throws 403 FORBIDDEN when the caller may not create any */

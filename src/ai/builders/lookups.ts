@@ -1,5 +1,5 @@
 import type { Ctx } from '../../accounts/context'
-import { assertScope } from '../../accounts/permissions'
+import { assertScope, type ScopeArea } from '../../accounts/permissions'
 import * as blueprints from '../../blueprints/blueprints'
 import * as connections from '../../connections/connections'
 import * as blocks from '../../content/blocks'
@@ -10,7 +10,7 @@ import type { Tool } from '../tools/tool'
 
 type Lookup = {
   description: string
-  area: string
+  area: ScopeArea
   /** Whether only admins may use it. */
   administered?: true
   list: (ctx: Ctx, query: { limit: string; page?: string }, answer: HttpContext) => Promise<object[]>

@@ -1,6 +1,7 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import { eq } from 'drizzle-orm'
 import type { PublicCtx } from '../../accounts/context'
+import type { ScopeArea } from '../../accounts/permissions'
 import type { KindName } from '../../connections/kinds/index'
 import { connections } from '../../connections/tables'
 import type { FieldError } from '../../core/problem'
@@ -16,7 +17,7 @@ export type TargetKind<Shape extends TObject> = { shape: Shape } & TargetActions
 /** How targets with these fields are checked and run. */
 export type TargetActions<Fields> = {
   /** The area that the scopes of an API token must allow to write when the target runs as a tool. */
-  area: string
+  area: ScopeArea
   /** Returns an error for each invalid or missing reference. Paths are relative to the target. */
   validate(tx: Tx, target: Fields, findToolIds: FindToolIds): Promise<FieldError[]>
   /**
