@@ -60,7 +60,7 @@ async function respondFromRoute(request: Request): Promise<Response> {
   const normalized = withNormalizedUrl(request)
   const notes = startNotes(normalized)
   const isRead = request.method === 'GET' || request.method === 'HEAD'
-  if (isRead) startProcessing(request)
+  startProcessing(request)
   const answering = isForOperator(normalized) ? handleAsOperator(() => dispatch(normalized)) : dispatch(normalized)
   const answer = await answering.finally(() => {
     endProcessing(request)

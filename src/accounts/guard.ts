@@ -12,7 +12,6 @@ import { withClaim } from '../http/idempotency/claim'
 import { assertQuotaLeft, assertRoomForChange } from '../limits/quota-check'
 import { limitCostlyRequest, limitRequest } from '../limits/request-limit'
 import { reserveBody } from '../tenancy/body-budget'
-import { startProcessing } from '../tenancy/client-connection'
 import { costlyWork } from '../tenancy/fair-queue'
 import { resolveTenant, type Tenant } from '../tenancy/tenants'
 import { authenticate } from './authentication'
@@ -226,7 +225,6 @@ function createHooks<C extends PublicCtx>(
           if (shape) assertLengths(shape, value)
         },
         runSlice: (slice) => {
-          if (!turns) startProcessing(request)
           turns ??= new WorkTurns(ctx, request, LARGE_BODY_LIMITS)
           return turns.run(slice)
         },
@@ -239,8 +237,6 @@ function createHooks<C extends PublicCtx>(
       }
     },
     transform: async (context: HookContext<C>) => {
-      const streams = read === skipBody || (read === readBodyUnlessForm && isForm(context.request))
-      if (!streams) startProcessing(context.request)
       if (!context.ctx) {
         noteRoute(context.request, context.route)
         context.ctx = (await authorizeRequest(context.request)) as C

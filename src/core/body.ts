@@ -1,6 +1,16 @@
 import { yieldToEventLoop } from './event-loop'
+import {
+  assertNotEncoded,
+  assertUtf8Charset,
+  decodeBodyText,
+  type IncomingBody,
+  notUtf8,
+  openBody,
+  UNWATCHED_BODY_LENGTH,
+  withinPatience,
+} from './incoming-body'
 import { Problem } from './problem'
-import { NestedTooDeep, parseInSlices, type RunSlice } from './sliced-json'
+import { InvalidUtf8, NestedTooDeep, parseInSlices, type RunSlice } from './sliced-json'
 
 const MAX_DEPTH = 64
 
@@ -22,7 +32,7 @@ const SLICED_BODY_LENGTH = 64 << 10 // bytes; a longer body would hold the threa
 /**
  * Returns the JSON of a request's body, or undefined when there is no body.
  * @throws 413 BODY_TOO_LARGE beyond `limit` bytes
- * @throws 415 UNSUPPORTED_MEDIA_TYPE when the body is not declared as JSON
+ * @throws 415 UNSUPPORTED_MEDIA_TYPE when the body is not declared as JSON, or is encoded or not UTF-8
  * @throws 400 MALFORMED_BODY when the body is not JSON, INVALID_INPUT when it cannot be stored; and whatever the
  * inspector throws
  */
@@ -37,6 +47,7 @@ export async function readJson(request: Request, limit: number, inspector: BodyI
     if (body.length > LARGE_BODY_LENGTH) inspector.onLargeValue?.(value)
     return requireStorable(value)
   } catch (error) {
+    if (error instanceof InvalidUtf8) throw notUtf8()
     if (error instanceof NestedTooDeep) throw invalidBody(TOO_DEEP_MESSAGE)
     if (!(error instanceof SyntaxError)) throw error
     throw malformedBody()
@@ -103,7 +114,7 @@ async function trackIncoming<T>(body: Promise<T>): Promise<T> {
  */
 export async function readText(request: Request, limit: number): Promise<string | undefined> {
   const body = await readTextOrBytes(request, limit)
-  return body instanceof Uint8Array ? new TextDecoder().decode(body) : body
+  return body instanceof Uint8Array ? decodeBodyText(body) : body
 }
 
 /** Returns the text of a body, or the bytes of a large one, whose decoding would hold the thread; undefined without bytes. */
@@ -115,20 +126,24 @@ async function readTextOrBytes(
   const length = requireContentLength(request, limit)
   if (length === 0) return
   if (length) inspector.onBytes?.(length, length)
-  if (length && length <= SLICED_BODY_LENGTH) return trackIncoming(request.text().catch(throwUnreadableBody))
-  const bytes = await trackIncoming(
-    length ? readAnnounced(request.body!, length, inspector) : readCounted(request.body!, limit, inspector),
-  )
+  const bytes = await readArriving(request, length, limit, inspector)
   if (!bytes.length) return
-  return bytes.length > SLICED_BODY_LENGTH ? bytes : new TextDecoder().decode(bytes)
+  assertUtf8Charset(request.headers.get('content-type'))
+  return bytes.length > SLICED_BODY_LENGTH ? bytes : decodeBodyText(bytes)
+}
+
+/** Returns the bytes of a body whose length may be known. */
+function readArriving(request: Request, length: number | undefined, limit: number, inspector: BodyInspector) {
+  if (length === undefined) return trackIncoming(readCounted(openBody(request)!, limit, inspector))
+  if (length > UNWATCHED_BODY_LENGTH) return trackIncoming(readAnnounced(openBody(request)!, length, inspector))
+  assertNotEncoded(request)
+  return trackIncoming(withinPatience(request.bytes()))
 }
 
 /** Returns the bytes of a request's body as they were sent. @throws 413 BODY_TOO_LARGE beyond `limit` bytes */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   const length = requireContentLength(request, limit)
-  return trackIncoming(
-    length === undefined ? readCounted(request.body!, limit) : request.bytes().catch(throwUnreadableBody),
-  )
+  return length === 0 ? new Uint8Array() : readArriving(request, length, limit, {})
 }
 
 /** Returns the length of a body in bytes, or undefined when it is not announced. @throws 413 BODY_TOO_LARGE */
@@ -153,18 +168,13 @@ function createPacer(): (bytes: number) => Promise<void> {
 }
 
 /** Reads a large body, and copies it as it arrives: to join it at its end would hold the thread. */
-async function readAnnounced(
-  body: ReadableStream<Uint8Array>,
-  length: number,
-  { onChunk }: BodyInspector,
-): Promise<Uint8Array> {
+async function readAnnounced(body: IncomingBody, length: number, { onChunk }: BodyInspector): Promise<Uint8Array> {
   const bytes = new Uint8Array(length)
   let size = 0
-  const reader = body.getReader()
   const pace = createPacer()
   for (;;) {
-    const { done, value } = await reader.read().catch(throwUnreadableBody)
-    if (done) return bytes.subarray(0, size)
+    const { value } = await body.read()
+    if (!value) return bytes.subarray(0, size)
     onChunk?.(value.byteLength)
     if (size < length) bytes.set(value.subarray(0, length - size), size)
     size += value.byteLength
@@ -173,36 +183,25 @@ async function readAnnounced(
 }
 
 /** Reads a body of unannounced length and counts its bytes as they arrive. */
-async function readCounted(
-  body: ReadableStream<Uint8Array>,
-  limit: number,
-  inspector: BodyInspector = {},
-): Promise<Uint8Array> {
+async function readCounted(body: IncomingBody, limit: number, inspector: BodyInspector): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
-  const reader = body.getReader()
   const pace = createPacer()
   for (;;) {
-    const { done, value } = await reader.read().catch(throwUnreadableBody)
-    if (done) return Buffer.concat(chunks)
+    const { value } = await body.read()
+    if (!value) return Buffer.concat(chunks)
     size += value.byteLength
     try {
       if (size > limit) throw bodyTooLarge(limit)
       inspector.onBytes?.(size, limit)
       inspector.onChunk?.(value.byteLength)
     } catch (error) {
-      // The cancellation is not awaited: a sender may never end.
-      reader.cancel().catch(() => {})
+      body.cancel()
       throw error
     }
     chunks.push(value)
     await pace(value.byteLength)
   }
-}
-
-/** @throws 400 MALFORMED_BODY for a body that ends early */
-export const throwUnreadableBody = (cause: unknown): never => {
-  throw new Problem(400, 'MALFORMED_BODY', 'The body ended before it was complete.', { cause })
 }
 
 const bodyTooLarge = (limit: number) =>

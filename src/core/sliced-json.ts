@@ -12,11 +12,15 @@ const NOT_AFTER_COMMA = [undefined, COMMA, RIGHT_BRACKET, RIGHT_BRACE]
 
 /** The text is nested deeper than allowed. */
 export class NestedTooDeep extends Error {}
+/** The text is not UTF-8. */
+export class InvalidUtf8 extends Error {
+  override name = 'InvalidUtf8'
+}
 
 /**
  * Returns the value of a JSON text in UTF-8, as `JSON.parse` would. That parses each slice, which is cut off after a
  * value or within a text, and completed by what is open at its ends.
- * @throws SyntaxError, NestedTooDeep beyond `maxDepth` lists and objects
+ * @throws SyntaxError, InvalidUtf8, NestedTooDeep beyond `maxDepth` lists and objects
  */
 export async function parseInSlices(
   bytes: Uint8Array,
@@ -36,7 +40,7 @@ type Level = { isList: boolean; keyStart: number; keyEnd: number }
 type OpenContainer = { container: Container; key: PropertyKey }
 
 class SlicedParser {
-  #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   /** Has the value as its only item, so that a text can be cut even outside of lists and objects. */
   #root: unknown[] = []
   #levels: Level[] = [{ isList: true, keyStart: 0, keyEnd: 0 }]
@@ -69,7 +73,7 @@ class SlicedParser {
     const [continuesText, start] = [this.#isInText, this.#at]
     const opening = this.#writeOpening()
     const end = this.#findEnd()
-    const slice = this.#decoder.decode(this.bytes.subarray(start, end))
+    const slice = this.#decode(start, end)
     this.#append(JSON.parse(opening + slice + this.#writeClosing()), continuesText)
     this.#findOpenContainers()
   }
@@ -182,8 +186,15 @@ class SlicedParser {
     })
   }
 
-  #readKey = (start: number, end: number): string =>
-    end ? JSON.parse(this.#decoder.decode(this.bytes.subarray(start, end))) : ''
+  #decode(start: number, end: number): string {
+    try {
+      return this.#decoder.decode(this.bytes.subarray(start, end))
+    } catch (cause) {
+      throw new InvalidUtf8('The text is not UTF-8.', { cause })
+    }
+  }
+
+  #readKey = (start: number, end: number): string => (end ? JSON.parse(this.#decode(start, end)) : '')
 }
 
 // An object may have a property `__proto__`, which can only be read and set in these ways.

@@ -9,7 +9,6 @@ import { badRequest, Problem } from '../core/problem'
 import { parseFlag } from '../core/shapes'
 import type { Tx } from '../storage/port'
 import { reserveBody } from '../tenancy/body-budget'
-import { startProcessing } from '../tenancy/client-connection'
 import type { Doc } from './store/doc'
 import { unknownPropertyMessage } from './write/document'
 import { fileTooLargeError, maxBytesOf, type NamedFile } from './write/file-values'
@@ -65,7 +64,6 @@ export async function writeFromBody(
   requireRowScope(model, operation, ctx.actor)
   const parts = new FormParts(model, ctx, request)
   return entityFormReceiver()(ctx, request, parts, (uploads) => {
-    startProcessing(request)
     const { files, store, keep } = uploads
     return write(parts.toBody(files), { files, store, keep, insert: (tx) => uploads.insert(tx, parts.keep) })
   })

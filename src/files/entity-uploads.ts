@@ -36,7 +36,7 @@ export async function receiveEntityForm<T>(
   const open: Promise<unknown>[] = []
   using bytes = await openUploadReservation(ctx, request)
   try {
-    await withChunks(request.body ?? new Blob().stream(), (chunks) =>
+    await withChunks(request, (chunks) =>
       receiveForm(request.headers.get('content-type')!, chunks, {
         onValue: receiver.onValue,
         async onFile(field, { name, type, content }) {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { config } from '../config'
-import { throwUnreadableBody } from '../core/body'
+import { chunksOf, decodeBodyText, openBody } from '../core/incoming-body'
 import { Problem } from '../core/problem'
 
 /** A file as it arrives. `name` and `type` are what the client says. */
@@ -15,27 +15,21 @@ export type FormReceiver = {
 
 const MAX_PARTS = 5_000
 
-/** Lets `use` read a body as it arrives, and returns its result. @throws 400 for a body that ends early */
+/** Lets `use` read the body of a request as it arrives, and returns its result. @throws 400, 408, 415 */
 export async function withChunks<T>(
-  body: ReadableStream<Uint8Array>,
+  request: Request,
   use: (chunks: AsyncIterable<Uint8Array>) => Promise<T>,
 ): Promise<T> {
-  const reader = body.getReader()
+  const body = openBody(request)
+  if (!body) return use(noChunks())
   try {
-    return await use(readChunks(reader))
+    return await use(chunksOf(body))
   } finally {
-    // Not awaited, because a sender may never end.
-    reader.cancel().catch(() => {})
+    body.cancel()
   }
 }
 
-async function* readChunks(reader: { read(): Promise<{ done: boolean; value?: Uint8Array }> }) {
-  for (;;) {
-    const { done, value } = await reader.read().catch(throwUnreadableBody)
-    if (done) return
-    yield value!
-  }
-}
+async function* noChunks() {}
 
 /** Frees each chunk when the next one is asked for: the garbage collector would let dozens of megabytes pile up. */
 export async function* freeAfterUse(chunks: AsyncIterable<Uint8Array>) {
@@ -59,6 +53,8 @@ export async function receiveForm(
   const finished = Promise.withResolvers<void>()
   failed.promise.catch(() => {}) // who waits for it learns of the error
   let incoming: Readable | undefined
+  /** The values so far: parts are handed on in their order. */
+  let values: Promise<unknown> = Promise.resolve()
   const fail = (error: unknown) => {
     failed.reject(error)
     incoming?.destroy(error as Error)
@@ -67,16 +63,25 @@ export async function receiveForm(
     // Who reads it learns of its errors.
     stream.on('error', () => {})
     incoming = stream
-    onFile(field, { name: name ?? '', type: mediaType, content: readPart(stream) }).catch(fail)
-  })
-  parser.on('field', (field: string, text: string, _: boolean, isTruncated: boolean) => {
-    try {
-      if (isTruncated) throw new Problem(413, 'BODY_TOO_LARGE', `The part "${field}" of the form is too large.`)
-      onValue(field, text)
-    } catch (error) {
-      fail(error)
+    if (name === undefined && mediaType !== 'application/octet-stream') {
+      values = values.then(() => readValue(field, stream))
+      values.catch(fail)
+    } else {
+      const file = { name: name ?? '', type: mediaType, content: readPart(stream) }
+      values.then(() => onFile(field, file)).catch(fail)
     }
   })
+  const readValue = async (field: string, stream: Readable) => {
+    const parts: Uint8Array[] = []
+    let size = 0
+    for await (const part of readPart(stream)) {
+      size += part.byteLength
+      if (size > config.ATOLL_BODY_LIMIT)
+        throw new Problem(413, 'BODY_TOO_LARGE', `The part "${field}" of the form is too large.`)
+      parts.push(part)
+    }
+    onValue(field, decodeBodyText(Buffer.concat(parts)))
+  }
   parser.on('partsLimit', () => fail(new Problem(413, 'BODY_TOO_LARGE', `A form has at most ${MAX_PARTS} parts.`)))
   parser.on('error', (cause) => fail(malformedForm(cause)))
   parser.on('finish', finished.resolve)
@@ -85,6 +90,7 @@ export async function receiveForm(
       if (!parser.write(chunk)) await new Promise<void>((resolve) => parser.once('drain', resolve))
     parser.end()
     await finished.promise
+    await values
   }
   try {
     await Promise.race([feed(), failed.promise])
@@ -104,9 +110,10 @@ async function* readPart(stream: Readable): AsyncGenerator<Uint8Array> {
 
 async function createParser(type: string) {
   const { Busboy } = await import('@fastify/busboy')
-  const limits = { fieldNameSize: 200, headerPairs: 50, parts: MAX_PARTS, fieldSize: config.ATOLL_BODY_LIMIT }
+  const limits = { fieldNameSize: 200, headerPairs: 50, parts: MAX_PARTS }
   try {
-    return new Busboy({ headers: { 'content-type': type }, limits })
+    // Every part is read as bytes: the library would replace what is not UTF-8.
+    return new Busboy({ headers: { 'content-type': type }, limits, isPartAFile: () => true })
   } catch (cause) {
     throw malformedForm(cause)
   }

@@ -29,7 +29,7 @@ export async function receiveUpload<T>(
   if (Number(request.headers.get('content-length')) > config.ATOLL_FILE_LIMIT + MULTIPART_OVERHEAD) throw fileTooLarge()
   const keep = !!parseFlag(options, 'keep')
   if (!request.body) return badRequest({ path: 'file', message: 'Send the file as the body, or as the part "file".' })
-  return withChunks(request.body, (content) =>
+  return withChunks(request, (content) =>
     MULTIPART.test(type)
       ? receiveFileForm(type, content, { ...options, keep }, receive)
       : receive({ name: options.name ?? '', type, content: freeAfterUse(content), options: Promise.resolve({ keep }) }),

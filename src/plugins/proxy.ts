@@ -4,10 +4,12 @@ import { reauthorizeSameSite, streamGuard } from '../accounts/guard'
 import { toWorkOwner } from '../accounts/work-owner'
 import { config } from '../config'
 import { isPrivateNetworkAllowed } from '../connections/url-policy'
+import { toBodyStream } from '../core/body-stream'
 import { FairShare } from '../core/fair-share'
 import { UpstreamUnreachable } from '../core/http-client'
 import { fetchExternalStream, type UpstreamResponse } from '../core/http-stream'
-import { Problem } from '../core/problem'
+import { chunksOf, watchPace } from '../core/incoming-body'
+import { isRejection, Problem } from '../core/problem'
 import { headersForPlugin, headersFromPlugin } from '../core/proxy-headers'
 import { pinRequestId } from '../core/request-id'
 import {
@@ -53,7 +55,8 @@ async function proxyRequest(tenant: PublicCtx, request: Request): Promise<Respon
   const headers = buildHeaders(tenant, request, cached, actor)
   disableIdleTimeout(request)
   return limitConcurrency(tenant, request, async () => {
-    const init = { method: request.method, headers, body: request.body, signal: request.signal }
+    const body = request.body && toBodyStream(chunksOf(watchPace(request.body)))
+    const init = { method: request.method, headers, body, signal: request.signal }
     const limits = {
       tenant: tenant.tenant,
       privateNetwork: isPrivateNetworkAllowed(),
@@ -104,6 +107,8 @@ function buildHeaders(
 
 function throwProxyError(tenant: Tenant, { plugin }: CachedPlugin, { signal }: Request, error: unknown): never {
   if (!(error instanceof UpstreamUnreachable)) throw error
+  // The body of the caller could not be read.
+  if (isRejection(error.more.cause)) throw error.more.cause
   if (signal.aborted) throw new Problem(400, 'CALLER_GONE', 'The client closed the request.')
   const isTimeout = error.reason === 'timeout'
   const message = isTimeout ? 'The plugin did not answer in time.' : 'The plugin could not be reached.'

@@ -4,7 +4,7 @@ import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { extract } from 'tar-stream'
 import { config } from '../config'
-import { throwUnreadableBody } from '../core/body'
+import { chunksOf, openBody } from '../core/incoming-body'
 import { badRequest, Problem } from '../core/problem'
 import { throwDiskFailure, writeDraft } from '../files/drafts'
 import { draftFolder } from '../files/stores/folder'
@@ -36,26 +36,17 @@ export async function withUnpackedSite<T>(
   if (!TYPES.test(request.headers.get('content-type') ?? ''))
     throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send a tar archive, with Content-Type: application/x-tar.')
   if (Number(request.headers.get('content-length')) > config.ATOLL_SITE_LIMIT + MAX_OVERHEAD) throw siteTooLarge()
-  if (!request.body) return badRequest({ path: '', message: 'Send a tar archive as the body.' })
-  const reader = request.body.getReader()
+  const body = openBody(request)
+  if (!body) return badRequest({ path: '', message: 'Send a tar archive as the body.' })
   const folder = join(draftFolder(tenant), Bun.randomUUIDv7())
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    return await use({ folder, files: await unpack(readChunks(reader), folder) })
+    return await use({ folder, files: await unpack(chunksOf(body), folder) })
   } catch (error) {
     return throwDiskFailure(error)
   } finally {
-    // Not awaited, because a sender may never end.
-    reader.cancel().catch(() => {})
+    body.cancel()
     await rm(folder, { recursive: true, force: true })
-  }
-}
-
-async function* readChunks(reader: { read(): Promise<{ done: boolean; value?: Uint8Array }> }) {
-  for (;;) {
-    const { done, value } = await reader.read().catch(throwUnreadableBody)
-    if (done) return
-    yield value!
   }
 }
 

@@ -7,7 +7,6 @@ import { parseFlag, parseOptional, success } from '../core/shapes'
 import { openQuota } from '../limits/quota-check'
 import type { Tx } from '../storage/port'
 import { writeInvalidating } from '../tenancy/cache'
-import { startProcessing } from '../tenancy/client-connection'
 import type { Tenant } from '../tenancy/tenants'
 import { withUnpackedSite } from './archive'
 import { storeSite } from './encoded-files'
@@ -33,7 +32,6 @@ export async function list({ tenant, db }: Pick<Ctx, 'tenant' | 'db'>, request: 
  */
 export const deploy = (ctx: Ctx, query: { spa?: string }, request: Request): Promise<Deployment> =>
   withUnpackedSite(ctx, request, async (unpacked) => {
-    startProcessing(request)
     const isSpa = parseFlag(query, 'spa') ?? false
     const total = unpacked.files.reduce((sum, { size }) => sum + size, 0)
     using quota = await openQuota(ctx, 'storage', total)

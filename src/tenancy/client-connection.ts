@@ -65,8 +65,9 @@ const requestsWithoutTimeout = new WeakSet<Request>()
 let extendTimer: ReturnType<typeof setInterval> | undefined
 
 /**
- * Records that a request has arrived completely: from now on its connection is not closed for being idle, until the
- * request is answered.
+ * Records that the head of a request has arrived: from now on its connection is not closed for being idle, until the
+ * request is answered. Bun would close it in the midst of a slow body; whoever reads the body refuses a sender that is
+ * too slow.
  */
 export function startProcessing(request: Request) {
   const original = originalRequest(request)

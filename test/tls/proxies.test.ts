@@ -146,7 +146,7 @@ describe.each(Object.entries(proxies))('%s with its documented configuration', (
     expect([refused.status, await refused.json()]).toMatchObject([413, { code: 'BODY_TOO_LARGE' }])
   })
 
-  test('what was read compressed is changed and deleted by its ETag, and a stale one is refused', async () => {
+  test('the ETag of a compressed answer changes and deletes what was read, and a stale one is refused', async () => {
     const own = await signIn(server.url, 'acme')
     const call = async (method: string, path: string, body?: unknown, headers = {}) => {
       const init = {
@@ -193,7 +193,7 @@ describe.each(Object.entries(proxies))('%s with its documented configuration', (
     }
   })
 
-  test('definitions that were read compressed are pushed, and stale ones are refused', async () => {
+  test('definitions are pushed after they were read compressed, and stale ones are refused', async () => {
     const own = await signIn(server.url, 'acme')
     const post = async (path: string, body: object) => {
       const answer = await send(path, { method: 'POST', headers: own, body: JSON.stringify(body) })

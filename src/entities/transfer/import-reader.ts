@@ -1,5 +1,6 @@
 import { config } from '../../config'
 import { yieldToEventLoop } from '../../core/event-loop'
+import { openBody } from '../../core/incoming-body'
 import { badRequest, Problem } from '../../core/problem'
 import { parseFlag, parseOptional } from '../../core/shapes'
 import { suggestName } from '../../core/unknown-keys'
@@ -51,11 +52,11 @@ export class ImportReader {
   /** Yields the lines as they arrive. @throws 413; 400 for a body that ends unexpectedly */
   async *readLines(quoted: boolean): AsyncGenerator<Line[]> {
     if ((this.size ?? 0) > config.ATOLL_IMPORT_LIMIT) throwTooLarge()
-    const [lines, reader] = [new LineReader(quoted, config.ATOLL_BODY_LIMIT), this.request.body?.getReader()]
+    const [lines, body] = [new LineReader(quoted, config.ATOLL_BODY_LIMIT), openBody(this.request)]
     try {
-      while (reader) {
-        const { done, value } = await reader.read().catch(throwBrokenOff)
-        if (done) break
+      while (body) {
+        const { value } = await body.read()
+        if (!value) break
         this.received += value.byteLength
         if (this.received > config.ATOLL_IMPORT_LIMIT) throwTooLarge()
         for (let from = 0; from < value.byteLength; from += BYTES_PER_TURN) {
@@ -64,15 +65,10 @@ export class ImportReader {
         }
       }
     } finally {
-      // Not awaited, because a sender may never end.
-      reader?.cancel().catch(() => {})
+      body?.cancel()
     }
     yield lines.flush()
   }
-}
-
-const throwBrokenOff = (cause: unknown): never => {
-  throw new Problem(400, 'MALFORMED_BODY', 'The request body ended unexpectedly.', { cause })
 }
 
 function throwTooLarge(): never {

@@ -1,5 +1,5 @@
 import { config } from '../../config'
-import { throwUnreadableBody } from '../../core/body'
+import { type IncomingBody, watchPace } from '../../core/incoming-body'
 import { Problem } from '../../core/problem'
 import { inheritRequestId } from '../../core/request-id'
 import { linkOriginalRequest } from '../../tenancy/client-connection'
@@ -49,29 +49,29 @@ export class HashedRequest {
   async read(): Promise<string | undefined> {
     const { ATOLL_BODY_LIMIT, ATOLL_AI_BODY_LIMIT, ATOLL_UPLOAD_LIMIT, ATOLL_IMPORT_LIMIT } = config
     const limit = Math.max(ATOLL_BODY_LIMIT, ATOLL_AI_BODY_LIMIT, ATOLL_UPLOAD_LIMIT, ATOLL_IMPORT_LIMIT)
-    const reader = this.#ended || this.#body?.locked ? undefined : this.#body?.getReader()
-    for (let size = 0; reader && !this.#ended; ) {
-      const { value } = await reader.read().catch(throwUnreadableBody)
+    const body = this.#ended || this.#body?.locked ? undefined : this.#body && watchPace(this.#body)
+    for (let size = 0; body && !this.#ended; ) {
+      const { value } = await body.read()
       size += value?.byteLength ?? 0
       if (size <= limit) continue
-      reader.cancel().catch(() => {}) // the request is refused in any case
+      body.cancel()
       throw new Problem(413, 'BODY_TOO_LARGE', `The body is too large. The limit is ${limit} bytes.`)
     }
     return this.fingerprint
   }
 
-  #hashWhileReading(body: ReadableStream<Uint8Array>) {
-    const reader = body.getReader()
+  #hashWhileReading(stream: ReadableStream<Uint8Array>) {
+    const body: IncomingBody = watchPace(stream)
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
-          const { done, value } = await reader.read()
-          this.#ended = done
-          if (done) return controller.close()
+          const { value } = await body.read()
+          this.#ended = !value
+          if (!value) return controller.close()
           this.#hasher.update(value)
           controller.enqueue(value)
         },
-        cancel: (reason) => reader.cancel(reason),
+        cancel: () => body.cancel(),
       },
       { highWaterMark: 0 },
     )

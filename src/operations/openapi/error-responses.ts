@@ -68,7 +68,8 @@ const SHARED_RESPONSES: Record<string, SharedResponse> = {
   },
   415: {
     name: 'UnsupportedMediaType',
-    description: 'The Content-Type of the body is not one of those described.',
+    description:
+      'The Content-Type of the body is not one of those described, its charset is not UTF-8, or it has a Content-Encoding.',
     code: 'UNSUPPORTED_MEDIA_TYPE',
     message: 'Send JSON, with the header Content-Type: application/json.',
   },
