@@ -1,4 +1,4 @@
-import { now, toIsoString } from '../core/clock'
+import { HOUR_MS, now, toIsoString } from '../core/clock'
 import { deleteQueued, enqueue, hasQueued, type JobResult } from '../jobs/queue'
 import type { JobHandler } from '../jobs/worker'
 import type { Tx } from '../storage/port'
@@ -25,6 +25,12 @@ export async function reschedule(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { _id, 
   await enqueue(tenant, tx, { kind: SCHEDULE_JOB, orderingKey: toScheduleOrderingKey(_id), payload, at: due })
 }
 
+const MAX_RULE_CHANGE_MS = 3 * HOUR_MS // by which new rules of a zone move its clocks
+
+/** Tells whether the rules of the zone have changed so that the stored time is due no more, and the right one is over. */
+const wasMissed = (schedule: SchedulePayload, storedDue: number) =>
+  (findNextDue(schedule, storedDue - MAX_RULE_CHANGE_MS) ?? Number.POSITIVE_INFINITY) <= now()
+
 /**
  * The handler of due schedules. It queues the run as a job, whose id contains the integration and the due time, so that
  * it exists once. Several missed times result in one run. Times that come due while a run is queued or active are
@@ -34,7 +40,8 @@ export const scheduleJob: JobHandler = {
   nextTime(job) {
     const schedule = job.payload as SchedulePayload
     const due = findNextDue(schedule, now())
-    return due === undefined ? undefined : { due, payload: { ...schedule, due } }
+    if (due === undefined || (due > job.due && wasMissed(schedule, job.due))) return
+    return { due, payload: { ...schedule, due } }
   },
   async run(tenant, job): Promise<JobResult> {
     const { integration, cron, timezone, due } = job.payload as SchedulePayload

@@ -7,10 +7,10 @@ import { useZoneFolder } from '../../src/core/zone-data/current-zones'
 import { readPackedZones } from '../../src/core/zone-data/packed-zones'
 import { readZoneFolder } from '../../src/core/zone-data/zone-folder'
 import { createTempFolder, runAtoll, SOURCE_COMMAND } from '../fakes/cli'
+import { compileZones, zoneCompiler } from '../fakes/time-zones'
 
 const SYSTEM_FOLDER = '/usr/share/zoneinfo'
 const hasSystemZones = existsSync(join(SYSTEM_FOLDER, 'Europe/Berlin'))
-const hasCompiler = Bun.which('zic', { PATH: `${process.env.PATH}:/usr/sbin` })
 
 afterEach(() => useZoneFolder(''))
 
@@ -118,21 +118,11 @@ describe('local times', () => {
   })
 })
 
-/** Compiles a release in which Berlin is at +03:00 for good. */
-function compileNewerRelease(): string {
-  const folder = createTempFolder()
-  const source = join(folder, 'tzdata.zi')
-  writeFileSync(source, '# version 2999z\nZ Europe/Berlin 3 - +03\nZ Europe/Atlantis -1:30 - -0130\n')
-  const { exitCode, stderr } = Bun.spawnSync([hasCompiler!, '-d', folder, source])
-  if (exitCode) throw new Error(`${stderr}`)
-  return folder
-}
-
 describe('the folder of ATOLL_TIME_ZONES', () => {
-  test.skipIf(!hasCompiler)(
+  test.skipIf(!zoneCompiler)(
     'a folder replaces the rules, may have new zones, and is named with its release',
     async () => {
-      const folder = compileNewerRelease()
+      const folder = compileZones('Z Europe/Berlin 3 - +03', 'Z Europe/Atlantis -1:30 - -0130')
       const [at, env] = [createTempFolder(), { ATOLL_TIME_ZONES: folder }]
       const { json } = await runAtoll('version --json', { at, env, program: SOURCE_COMMAND })
       expect(json.timeZones).toEqual({ version: '2999z', source: folder })

@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { moveClock, toIsoString } from '../../src/core/clock'
+import { useZoneFolder } from '../../src/core/zone-data/current-zones'
 import { findNextDue } from '../../src/integrations/triggers/schedule'
 import { resetClock } from '../accounts/session-fixtures'
+import { compileZones, zoneCompiler } from '../fakes/time-zones'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
 import { allowPrivateNetwork, denyPrivateNetwork, times } from '../plugins/fixtures'
 import { statusAndCode } from '../test-tenant'
@@ -21,7 +23,10 @@ beforeEach(async () => {
   deliveries.length = 0
   receiver.answer = () => 200
 })
-afterEach(resetClock)
+afterEach(() => {
+  resetClock()
+  useZoneFolder('')
+})
 afterAll(async () => {
   denyPrivateNetwork()
   await receiver.stop()
@@ -129,7 +134,7 @@ describe('schedules', () => {
     expect(seen).toEqual([
       ...[
         '2031-03-29T01:30:00.000Z',
-        '2031-03-30T01:00:00.000Z',
+        '2031-03-30T01:30:00.000Z',
         '2031-03-31T00:30:00.000Z',
         '2031-04-01T00:30:00.000Z',
       ],
@@ -149,6 +154,31 @@ describe('schedules', () => {
     expect(after('0 9 * * MON', '2031-05-01T00:00:00Z')).toBe('2031-05-05T09:00:00.000Z')
     expect(after('0 9 * * *', '2031-05-01T00:00:00Z', 'Asia/Kathmandu')).toBe('2031-05-01T03:15:00.000Z')
   })
+
+  test.skipIf(!zoneCompiler)(
+    'a schedule that waits gets its time anew after the rules of its zone changed',
+    async () => {
+      setTime('2031-01-10T12:00:00Z')
+      await createSchedule('0 9 * * *', { timezone: 'Europe/Berlin' })
+      expect(await listNextDueTimes()).toEqual(['2031-01-11T08:00:00.000Z'])
+      for (const [offset, due] of [
+        ['2', '2031-01-11T07:00:00.000Z'],
+        ['0', '2031-01-11T09:00:00.000Z'],
+      ] as const) {
+        useZoneFolder(compileZones(`Z Europe/Berlin ${offset} - test`))
+        await h.due()
+        expect(await listNextDueTimes()).toEqual([due])
+      }
+      // By the next rules, the time of today is over: it is made up for at the stored time.
+      setTime('2031-01-11T08:30:00Z')
+      useZoneFolder(compileZones('Z Europe/Berlin 1 - test'))
+      await h.due()
+      expect(await listNextDueTimes()).toEqual(['2031-01-11T09:00:00.000Z'])
+      await advanceTo('2031-01-11T09:00:00Z')
+      expect(receivedDueTimes()).toEqual(['2031-01-11T09:00:00.000Z'])
+      expect(await listNextDueTimes()).toEqual(['2031-01-12T08:00:00.000Z'])
+    },
+  )
 
   test('a schedule that is changed, deactivated or deleted gets its new due time, or none, at once', async () => {
     setTime('2031-05-01T10:00:30Z')

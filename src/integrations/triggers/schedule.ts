@@ -1,7 +1,8 @@
-import { Cron } from 'croner'
 import { type Static, t } from 'elysia'
-import { now } from '../../core/clock'
+import { HOUR_MS, MINUTE_MS, now } from '../../core/clock'
 import { textMatching } from '../../core/shapes'
+import { createFixedZone, findTimeZone, type TimeZone, UTC, unknownTimeZoneMessage } from '../../core/time-zone'
+import { findNextCronTime } from './cron-times'
 import type { TriggerKind } from './trigger-kind'
 
 const INVALID_CRON_MESSAGE = 'This is not a cron expression. Write five parts, such as 0 9 * * MON.'
@@ -18,13 +19,9 @@ const shape = t.Object({
 export const schedule: TriggerKind<typeof shape> = {
   shape,
   validate(trigger) {
-    try {
-      new Date(now()).toLocaleString('en', { timeZone: trigger.timezone })
-    } catch {
-      return [
-        { path: '/timezone', message: `There is no time zone "${trigger.timezone}". Try one such as Europe/Lisbon.` },
-      ]
-    }
+    const { timezone } = trigger
+    if (timezone !== undefined && !findZone(timezone))
+      return [{ path: '/timezone', message: unknownTimeZoneMessage(timezone) }]
     try {
       const neverDue = [{ path: '/cron', message: 'This schedule never comes due. Check its day and month.' }]
       return findNextDue(trigger, now()) === undefined ? neverDue : []
@@ -45,5 +42,12 @@ type Schedule = Static<typeof shape>
  * Returns the next due time (ms) after `moment` in the time zone. A local time that daylight saving skips is shifted by
  * as much as the clocks go forward. One that occurs twice is due once, unless the schedule is for every hour.
  */
-export const findNextDue = ({ cron, timezone = 'UTC' }: Schedule, moment: number): number | undefined =>
-  new Cron(cron, { timezone, paused: true }).nextRun(new Date(moment))?.getTime()
+export const findNextDue = ({ cron, timezone }: Schedule, moment: number): number | undefined =>
+  findNextCronTime(cron, (timezone === undefined ? undefined : findZone(timezone)) ?? UTC, moment)
+
+/** Returns a zone by its IANA name, or by an offset such as +02:00, which earlier versions took as well. */
+function findZone(name: string): TimeZone | undefined {
+  const [, sign, hours, minutes] = /^([+-])([01]\d|2[0-3]):([0-5]\d)$/.exec(name) ?? []
+  if (!sign) return findTimeZone(name)
+  return createFixedZone(name, Number(`${sign}1`) * (Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS))
+}
