@@ -1,9 +1,27 @@
 let offsetMs = 0
+let [leastLead, greatestLead] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 
 /**
  * Returns the milliseconds since 1970 (UTC). Every rule about time reads this clock only, so that a test can move it.
  */
-export const now = () => Date.now() + offsetMs
+export function now(): number {
+  const time = Date.now() + offsetMs
+  // Timers follow `performance.now()`, which nobody sets.
+  const lead = time - performance.now()
+  if (lead < leastLead) leastLead = lead
+  if (lead > greatestLead) greatestLead = lead
+  return time
+}
+
+/** Returns by how many ms the clock was set since the last call, judged by every reading of it, however short it lasted. */
+export function takeClockChange(): number {
+  now()
+  const change = greatestLead - leastLead
+  leastLead = Number.POSITIVE_INFINITY
+  greatestLead = Number.NEGATIVE_INFINITY
+  now()
+  return change
+}
 
 /** Sets the clock to the given moment (ms since 1970), from which it goes on; without one, to the system's time. */
 export function moveClock(to?: number) {

@@ -142,14 +142,16 @@ export const hasDueJobs = async (db: Db): Promise<boolean> =>
   ((await findNextDueTime(db)) ?? Number.POSITIVE_INFINITY) <= now()
 
 /**
- * Returns the jobs with a later due time that may have to change with the clock: those of some kinds, and those that
- * were created by a clock ahead of ours.
+ * Returns the jobs with a later due time that may have to change with the clock: those of some kinds, those that were
+ * created by a clock ahead of ours, and those whose next attempt is later than `lastRetry`.
  */
-export const findFutureJobs = (db: Db, time: number, kinds: string[]): Promise<Job[]> =>
-  db
+export function findFutureJobs(db: Db, time: number, kinds: string[], lastRetry: number): Promise<Job[]> {
+  const isFailedAhead = and(gt(jobs.attempts, 0), gt(jobs.due, lastRetry))
+  return db
     .select()
     .from(jobs)
-    .where(and(gt(jobs.due, time), or(inArray(jobs.kind, kinds), gt(jobs.created, time))))
+    .where(and(gt(jobs.due, time), or(inArray(jobs.kind, kinds), gt(jobs.created, time), isFailedAhead)))
+}
 
 /** Changes the due times of jobs, if they have not changed since they were read. */
 export async function rescheduleJobs(

@@ -1,4 +1,4 @@
-import { HOUR_MS, now } from '../core/clock'
+import { HOUR_MS, now, takeClockChange } from '../core/clock'
 import { FairShare } from '../core/fair-share'
 import { getErrorChain, logError } from '../core/log'
 import { Problem } from '../core/problem'
@@ -18,7 +18,8 @@ const SWEEP_PAUSE_MS = 20 // for each tenant
 const TENANTS_PER_PAGE = 100
 const MAX_CONCURRENT_CHECKS = 8 // tenants that are checked for work at once; a hundred schedules may be due together
 const BROKEN_TENANT_RETRY_MS = 60_000 // until the next check of a tenant that has to be repaired first
-const CLOCK_JUMP_MS = 1_000 // a greater difference between the clock and `performance.now()` means that the clock was set
+const CLOCK_JUMP_MS = 1_000 // the clock was set when it changed by more; due times by less are near enough
+const CLOCK_CHECK_INTERVAL_MS = 1_000
 const MAX_TIMER_MS = 2 ** 30 // timers have a maximum delay
 
 /** When a tenant that cannot be served is checked again, by the code of the error, which needs no other log line. */
@@ -86,8 +87,7 @@ export function startRunner(): () => void {
     const { isLowPriority } = watch
     watch.isLowPriority = true
     const check = async () => {
-      if (!watch.isRescheduled) await rescheduleByClock(tenant)
-      watch.isRescheduled = true
+      await adjustToClock(tenant, watch)
       return hasWork(tenant)
     }
     const hasJobs = await checkShare.run({ tenant: tenant.tenant, caller: 'jobs' }, check, { isLowPriority })
@@ -102,17 +102,31 @@ export function startRunner(): () => void {
     return next === undefined ? undefined : Math.max(0, next - now())
   }
 
+  /** Corrects the due times of a tenant once after each change of the clock. */
+  async function adjustToClock(tenant: Tenant, watch: TenantWatch) {
+    if (watch.isRescheduled) return
+    // Set first: the clock may be set again meanwhile.
+    watch.isRescheduled = true
+    try {
+      await rescheduleByClock(tenant)
+    } catch (error) {
+      watch.isRescheduled = false
+      throw error
+    }
+  }
+
   async function drainLinger(lease: Tenant & Lease, watch: TenantWatch) {
-    const held = { ...lease, signal: AbortSignal.any([lease.signal, signal]) }
+    const tenant = { ...lease, signal: AbortSignal.any([lease.signal, signal]) }
     const nextWake = () =>
       new Promise<void>((resolve) => {
         watch.wake = resolve
       })
     do {
       watch.recheck = false
-      await drainJobs(held, nextWake)
+      await adjustToClock(tenant, watch)
+      await drainJobs(tenant, nextWake)
       if (!watch.recheck && !signal.aborted) await Promise.race([nextWake(), Bun.sleep(LEASE_LINGER_MS)])
-    } while (watch.recheck && !held.signal.aborted)
+    } while (watch.recheck && !tenant.signal.aborted)
     watch.wake = undefined
   }
 
@@ -144,12 +158,10 @@ export function startRunner(): () => void {
     }
   }
 
-  let clockOffset = now() - performance.now()
+  takeClockChange()
   /** Checks all tenants again when the clock was set: timers follow `performance.now()`, due times the clock. */
   const watchClock = () => {
-    const before = clockOffset
-    clockOffset = now() - performance.now()
-    if (Math.abs(clockOffset - before) < CLOCK_JUMP_MS) return
+    if (takeClockChange() < CLOCK_JUMP_MS) return
     for (const [id, watch] of watches) {
       watch.isRescheduled = false
       checkTenant(id)
@@ -161,7 +173,7 @@ export function startRunner(): () => void {
   const timers = [
     setInterval(startSweep, SWEEP_INTERVAL_MS).unref(),
     setInterval(() => void checkUsedTenants(), USED_TENANTS_CHECK_INTERVAL_MS).unref(),
-    setInterval(watchClock, CLOCK_JUMP_MS).unref(),
+    setInterval(watchClock, CLOCK_CHECK_INTERVAL_MS).unref(),
   ]
   return () => {
     stopping.abort()

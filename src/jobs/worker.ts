@@ -33,7 +33,7 @@ export type JobHandler = {
   /** How long a failing job is retried before it is given up, in ms. */
   retryFor?: number
   /** Returns when a waiting job is due by the current clock, for jobs whose time follows from the clock alone. */
-  nextTime?(job: Job): { due: number; payload: NonNullable<unknown> } | undefined
+  nextTime?(job: Job & { due: number }): { due: number; payload: NonNullable<unknown> } | undefined
   /** Stores the results of attempts in the transaction that ends them: those of one ordering key, in their order. */
   onSettled?(tenant: Tenant, tx: Tx, endings: [Job, JobResult][]): Promise<unknown>
 }
@@ -179,18 +179,23 @@ async function waitUntilSlow(turn: Promise<unknown>): Promise<boolean> {
   return Promise.race([turn.then(() => false), promise]).finally(() => clearTimeout(timer))
 }
 
-/** Adjusts due times to the current clock: a clock that was ahead may have set times that are years away. */
+/**
+ * Adjusts due times to the current clock, and to the rules of zones: a clock that was ahead may have set times that are
+ * years away.
+ */
 export async function rescheduleByClock(tenant: Tenant): Promise<void> {
   const time = now()
   const timed = [...jobHandlers()].flatMap(([kind, { nextTime }]) => (nextTime ? [kind] : []))
-  const next = (job: Job) => {
+  const next = (job: Job & { due: number }) => {
     const own = jobHandlers().get(job.kind)?.nextTime
     if (own) return own(job)
-    return job.due === null ? undefined : { due: time + Math.max(0, job.due - job.created) }
+    return { due: time + (job.created > time ? Math.max(0, job.due - job.created) : retryDelay(job.attempts)) }
   }
-  const changes = (await findFutureJobs(tenant.db, time, timed)).flatMap((job) => {
-    const nextRun = next(job)
-    return nextRun && job.due !== null && nextRun.due < job.due ? [{ job, next: nextRun }] : []
+  const future = await findFutureJobs(tenant.db, time, timed, time + MAX_RETRY_DELAY_MS)
+  const changes = future.flatMap((job) => {
+    const { due } = job
+    const nextRun = due !== null && next({ ...job, due })
+    return nextRun && nextRun.due !== due ? [{ job, next: nextRun }] : []
   })
   if (changes.length) await tenant.write((tx) => rescheduleJobs(tx, changes))
 }

@@ -532,6 +532,37 @@ describe('jobs after a change of the clock', () => {
     expect(done).toEqual(['later'])
   })
 
+  test('a job runs again soon after it got its next time from a clock that was ahead for a moment', async () => {
+    const { tenant } = await createTestTenant()
+    const readDue = () => now() + 50
+    const { kind, done } = registerTestKind(() => {
+      if (done.length) return
+      moveClock(now() + 40 * 24 * HOUR)
+      const due = readDue()
+      moveClock()
+      return { state: 'again', due }
+    })
+    testJobs[kind]!.nextTime = ({ payload }) => ({ due: readDue(), payload: payload! })
+    recompose()
+    stopRunner = startRunner()
+    await enqueueJobs(tenant, { kind })
+    await waitUntil(() => done.length > 1)
+  })
+
+  test('a job is retried soon after an attempt that failed while the clock was ahead for a moment', async () => {
+    const { tenant } = await createTestTenant()
+    let attempts = 0
+    const { kind, done } = registerTestKind(() => {
+      if (++attempts > 1) return
+      moveClock(now() + 24 * HOUR)
+      setTimeout(moveClock, 50)
+      failJob()
+    })
+    stopRunner = startRunner()
+    await enqueueJobs(tenant, { kind })
+    await waitUntil(() => done.length)
+  })
+
   test('the runner notices that the clock was set forward', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
