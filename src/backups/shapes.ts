@@ -39,6 +39,9 @@ export const TenantBackup = t.Object({
     count: t.Number({ description: 'how many contents of files it has' }),
     bytes: t.Number({ description: 'their size, which backups of the tenant share' }),
     added: t.Number({ description: 'how many of them no earlier backup had stored' }),
+    mended: t.Optional(
+      t.Number({ description: 'how many of them were torn or changed in the target, and were stored again' }),
+    ),
     missing: missingFiles,
   }),
 })

@@ -9,19 +9,10 @@ import type { BackupTarget } from './targets/backup-target'
 import { targetFailedProblem } from './targets/target-failure'
 
 const ATTEMPT_DELAYS_MS = [1_000, 5_000, 15_000]
-/** Codes of failures that another attempt does not mend. */
-const LASTING_FAILURES = [
-  'ENOTDIR',
-  'EEXIST',
-  'ENOSPC',
-  'EDQUOT',
-  'EACCES',
-  'EPERM',
-  'EROFS',
-  'AccessDenied',
-  'NoSuchBucket',
-  'ERR_S3_MISSING_CREDENTIALS',
-  'CONTENT_DAMAGED',
+/** Codes of failures of a folder, such as one on a network, that another attempt may mend. Stores repeat by themselves. */
+const PASSING_FAILURES = [
+  ...['EIO', 'EAGAIN', 'EBUSY', 'EINTR', 'EMFILE', 'ENFILE', 'ETIMEDOUT', 'ESTALE', 'ECONNRESET'],
+  ...['ENETDOWN', 'ENETUNREACH', 'EHOSTDOWN', 'EHOSTUNREACH', 'StoredOtherwise'],
 ]
 
 type Digest = { bytes: number; sha256: string }
@@ -77,12 +68,17 @@ export async function storeCompressed(
   return storeBytes(target, folder, `${name}.zst.age`, encrypted)
 }
 
+/** What was read back is not what was written. */
+class StoredOtherwise extends Error {
+  readonly code = 'StoredOtherwise'
+}
+
 async function assertStored(target: BackupTarget, path: string, { bytes, sha256 }: Digest) {
   const stream = await target.read(path)
   const read = new StreamDigest()
   for await (const chunk of stream ?? []) read.add(chunk)
   if (read.digest().sha256 !== sha256)
-    throw new Error(`The stored file differs from what was written (${bytes} bytes).`)
+    throw new StoredOtherwise(`The stored file differs from what was written (${bytes} bytes).`)
 }
 
 async function retryStoring<T>(target: BackupTarget, folder: string, store: () => Promise<T>): Promise<T> {
@@ -92,7 +88,7 @@ async function retryStoring<T>(target: BackupTarget, folder: string, store: () =
     } catch (error) {
       const delay = ATTEMPT_DELAYS_MS[attempt]
       const cause = getErrorChain(error).at(-1) as Error & { code?: string }
-      if (delay === undefined || LASTING_FAILURES.includes(`${cause.code}`))
+      if (delay === undefined || !PASSING_FAILURES.includes(`${cause.code}`))
         throw targetFailedProblem(target.addressOf(folder), 'written', cause)
       await Bun.sleep(delay)
     }

@@ -138,6 +138,9 @@ function formatResult({ installation, backups, failed, removed = [] }: BackupRes
       ({ tenant, place, bytes, files, ms }) =>
         `${tenant}: ${formatBytes(bytes, 'en')} in ${ms} ms, ${place}` +
         (files.count ? `, and ${pluralize(files.count, 'content')} of files, of which ${files.added} are new` : '') +
+        (files.mended
+          ? `. ${pluralize(files.mended, 'content')} in the target were torn or changed, and were stored again`
+          : '') +
         describeMissingFiles(files),
     ),
     ...failed.map(({ tenant, message }) => `${tenant}: FAILED. ${message}`),

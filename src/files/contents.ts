@@ -32,12 +32,13 @@ export async function storeContent(tenant: Tenant, draft: Omit<Draft, 'beginning
     await Bun.sleep(REMOVAL_POLL_MS)
   }
   const store = contentStore()
-  if (!(await store.has(tenant.tenant, draft.sha256))) await store.put(tenant.tenant, draft.sha256, draft.path)
+  if (!(await store.has(tenant.tenant, draft.sha256, draft.size)))
+    await store.put(tenant.tenant, draft.sha256, draft.path)
 }
 
 /** Keeps a content that is stored already for an hour. Returns whether it is; otherwise it has to be stored anew. */
 export const keepContent = async (tenant: Tenant, content: Content) =>
-  (await claim(tenant, content)) && (await contentStore().has(tenant.tenant, content.sha256))
+  (await claim(tenant, content)) && (await contentStore().has(tenant.tenant, content.sha256, content.size))
 
 /** Returns whether the content may be used; one that is being removed may not. */
 const claim = ({ write }: Tenant, content: Content) =>

@@ -1,4 +1,5 @@
 import type { PublicCtx } from '../accounts/context'
+import type { Content as StoredContent } from '../backups/contents/content-store'
 import { isNotModified } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
 import { OMITTED_BODY_LENGTH } from '../core/response'
@@ -13,7 +14,7 @@ import { describeThumbnail, openThumbnail } from './thumbnails/thumbnails'
 type ContentQuery = { token?: string; download?: string; thumb?: string; fit?: Fit }
 
 /** What a request reads: the content of a file, or a thumbnail of it, whose size is known when it is open. */
-type Content = { name: string; type: string; size?: number; etag: string; open(): Promise<Blob | undefined> }
+type Content = { name: string; type: string; size?: number; etag: string; open(): Promise<StoredContent | undefined> }
 
 /**
  * Returns the content of a file or its thumbnail, or the part of it that `Range` names. A guest reads it by a token, or by
@@ -45,9 +46,7 @@ export async function download(ctx: PublicCtx, id: string, query: ContentQuery, 
     return new Response(null, { status, headers })
   }
   const body = range ? opened.slice(start, end) : opened
-  // A file of S3 as a body would answer with a redirect to the store.
-  const streamed = 'presign' in body ? body.stream() : body
-  return new Response(streamed, { status, headers })
+  return new Response(body instanceof Blob ? body : body.stream(), { status, headers })
 }
 
 async function findContent(

@@ -1,3 +1,4 @@
+import type { Content } from '../backups/contents/content-store'
 import { contentStore } from '../files/stores/index'
 import type { StoredContent } from './tables'
 
@@ -17,7 +18,7 @@ export function readContent(
   tenant: string,
   deployment: string,
   { sha256, size }: StoredContent,
-): Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer> | Blob | undefined> {
+): Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer> | Content | undefined> {
   const key = `${tenant} ${deployment} ${sha256}`
   const cached = contents.get(key)
   if (!cached) return loadContent(tenant, key, { sha256, size })

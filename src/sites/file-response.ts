@@ -1,3 +1,4 @@
+import type { Content } from '../backups/contents/content-store'
 import { isNotModified } from '../core/etag'
 import { Problem } from '../core/problem'
 import { parseRange } from '../files/download'
@@ -48,7 +49,7 @@ export function respondWithFile(
 }
 
 function toResponse(
-  body: Uint8Array<ArrayBuffer> | Blob | undefined,
+  body: Uint8Array<ArrayBuffer> | Content | undefined,
   { size }: StoredContent,
   headers: Headers,
   { method }: Request,
@@ -66,8 +67,8 @@ function toResponse(
   })
 }
 
-// A file of S3 as a body would answer with a redirect to the store.
-const toBody = (body: Uint8Array<ArrayBuffer> | Blob) => ('presign' in body ? (body as Blob).stream() : body)
+const toBody = (body: Uint8Array<ArrayBuffer> | Content) =>
+  body instanceof Blob || body instanceof Uint8Array ? body : body.stream()
 
 function withHeaders(response: Response, changes: Record<string, string | undefined>): Response {
   for (const [name, value] of Object.entries(changes))

@@ -28,7 +28,12 @@ afterAll(async () => {
 
 const openSlowTarget = () =>
   createS3Target('s3://backups/atoll', {
-    ...{ endpoint: `http://127.0.0.1:${proxy.port}`, region: s3.env.S3_REGION, stallMs: STALL_MS },
+    ...{
+      endpoint: `http://127.0.0.1:${proxy.port}`,
+      region: s3.env.S3_REGION,
+      stallMs: STALL_MS,
+      retryDelaysMs: [100, 200, 400],
+    },
     ...{ accessKeyId: s3.env.S3_ACCESS_KEY_ID, secretAccessKey: s3.env.S3_SECRET_ACCESS_KEY },
   })
 

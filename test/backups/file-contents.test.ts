@@ -3,13 +3,14 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
-import { findBackup } from '../../src/backups/backup-list'
+import { findBackup, findLatest } from '../../src/backups/backup-list'
 import { cloneTenant } from '../../src/backups/clone'
 import { holdContents } from '../../src/backups/contents/content-hold'
 import { openContentStore } from '../../src/backups/contents/content-store'
 import { createEncryption } from '../../src/backups/encryption'
 import { restoreTenant } from '../../src/backups/restore'
 import { openTarget } from '../../src/backups/targets'
+import { createS3Target } from '../../src/backups/targets/s3'
 import { backUpTenant } from '../../src/backups/tenant-backup'
 import { config } from '../../src/config'
 import { HOUR_MS, moveClock, now } from '../../src/core/clock'
@@ -18,6 +19,7 @@ import { findMissingContents } from '../../src/files/missing-contents'
 import { files as filesTable } from '../../src/files/tables'
 import { tenantFolder } from '../../src/tenancy/databases'
 import { deleteTenant, getTenant } from '../../src/tenancy/tenants'
+import { startS3Server } from '../fakes/s3-server'
 import { fileClient, listStored, sha256Of } from '../files/fixtures'
 import { readFilesOf, uploadFiles } from './file-fixtures'
 import { backUpToFolder, createTenantWithThings, findRecord, freshId, freshTarget } from './fixtures'
@@ -48,6 +50,46 @@ test('a second backup stores only the contents that are new', async () => {
   await uploadFiles(own, { 'c.txt': 'the third' })
   expect((await backUp(own.id, to)).files).toMatchObject({ count: 3, added: 1 })
   expect((await backUp(own.id, to)).files).toMatchObject({ count: 3, added: 0 })
+})
+
+for (const passphrase of [undefined, 'a long passphrase'])
+  test(`contents that are torn or changed in ${passphrase ? 'an encrypted' : 'a plain'} target are stored again, and told`, async () => {
+    const own = await createTenantWithThings()
+    await uploadFiles(own, SOME)
+    const { to } = await backUpToFolder(own.id, passphrase)
+    const [torn, changed] = contentsIn(to, own.id).map((name) => join(to, own.id, 'contents', name)) as [string, string]
+    writeFileSync(torn, readFileSync(torn).subarray(0, 5))
+    const bytes = readFileSync(changed)
+    bytes[bytes.length - 3]! ^= 0xff
+    writeFileSync(changed, bytes)
+    expect((await backUp(own.id, to, passphrase)).files).toMatchObject({ count: 2, added: 0, mended: 2, missing: [] })
+    const { files } = await backUp(own.id, to, passphrase)
+    expect([files.count, files.mended]).toEqual([2, undefined])
+    const as = freshId()
+    const restored = await restoreTenant(await findBackup(join(to, own.id)), { as, secrets: { passphrase } })
+    expect(restored.files).toEqual({ count: 2, missing: [] })
+  })
+
+test('a content that was torn on the disk when it was backed up is stored once it is whole again', async () => {
+  const own = await createTenantWithThings()
+  await uploadFiles(own, SOME)
+  const hash = sha256Of('the first')
+  const path = join(tenantFolder(own.id), 'files', hash.slice(0, 2), hash)
+  writeFileSync(path, 'the')
+  await using s3 = await startS3Server('backups')
+  const access = {
+    endpoint: s3.env.S3_ENDPOINT,
+    accessKeyId: s3.env.S3_ACCESS_KEY_ID,
+    secretAccessKey: s3.env.S3_SECRET_ACCESS_KEY,
+  }
+  const target = createS3Target('s3://backups/atoll', access)
+  const record = await findRecord(own.id)
+  expect((await backUpTenant(record, target, undefined)).files).toMatchObject({ count: 1, missing: ['a.txt'] })
+  expect(await target.list(`${own.id}/contents`)).toEqual([sha256Of('the second')])
+  writeFileSync(path, 'the first')
+  expect((await backUpTenant(record, target, undefined)).files).toMatchObject({ count: 2, added: 1, missing: [] })
+  const restored = await restoreTenant((await findLatest(target, own.id))!, { as: freshId(), secrets })
+  expect(restored.files).toEqual({ count: 2, missing: [] })
 })
 
 for (const passphrase of [undefined, 'a long passphrase'])

@@ -2,8 +2,16 @@ import { connect, createServer, type Socket } from 'node:net'
 
 const SLICE_BYTES = 16 << 10
 
-/** What becomes of what callers send: it passes, slowly; it is held back; or it is answered with a status. */
-export type ProxyMode = { bytesPerSecond?: number } | 'hang' | { status: number }
+/**
+ * What becomes of what callers send: it passes, slowly; it is held back; it is answered with a status; or its connection
+ * is cut after so many bytes that it sent, or got.
+ */
+export type ProxyMode =
+  | { bytesPerSecond?: number }
+  | 'hang'
+  | { status: number; headers?: string }
+  | { cutAfterSent: number }
+  | { cutAfterReceived: number }
 
 /** Starts a proxy in front of a server of HTTP that is slow, silent or failing, as its mode says. */
 export async function startFaultyProxy(target: { port: number }) {
@@ -23,20 +31,37 @@ export async function startFaultyProxy(target: { port: number }) {
         })
     }
     let passing = Promise.resolve()
+    let [sent, received] = [0, 0]
     caller.on('data', (bytes: Buffer) => {
       if (/^(GET|PUT|POST|HEAD|DELETE) /.test(bytes.subarray(0, 8).toString('latin1'))) requests++
       passing = passing.then(() => pass(bytes))
     })
-    upstream.on('data', (bytes) => void (mode === 'hang' || caller.write(bytes)))
+    upstream.on('data', (bytes: Buffer) => {
+      if (mode === 'hang') return
+      if (typeof mode === 'object' && 'cutAfterReceived' in mode) {
+        const left = mode.cutAfterReceived - received
+        received += bytes.length
+        if (left <= bytes.length) return void caller.end(bytes.subarray(0, Math.max(0, left)))
+      }
+      caller.write(bytes)
+    })
     async function pass(bytes: Buffer) {
       for (let start = 0; start < bytes.length; start += SLICE_BYTES) {
         if (mode === 'hang') return
         if ('status' in mode) {
-          caller.end(`HTTP/1.1 ${mode.status} Failing\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+          const more = mode.headers ? `${mode.headers}\r\n` : ''
+          caller.end(`HTTP/1.1 ${mode.status} Failing\r\n${more}Content-Length: 0\r\nConnection: close\r\n\r\n`)
           return
         }
+        if ('cutAfterSent' in mode && sent + SLICE_BYTES > mode.cutAfterSent) {
+          upstream.write(bytes.subarray(start, start + Math.max(0, mode.cutAfterSent - sent)))
+          caller.destroy()
+          return
+        }
+        sent += SLICE_BYTES
         const slice = bytes.subarray(start, start + SLICE_BYTES)
-        if (mode.bytesPerSecond) await Bun.sleep((slice.length / mode.bytesPerSecond) * 1_000)
+        if ('bytesPerSecond' in mode && mode.bytesPerSecond)
+          await Bun.sleep((slice.length / mode.bytesPerSecond) * 1_000)
         upstream.write(slice)
         passedBytes += slice.length
       }

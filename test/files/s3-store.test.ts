@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createS3Store } from '../../src/files/stores/s3'
 import { runThumbnailProcess } from '../../src/files/thumbnails/thumbnail-process'
+import { startFaultyProxy } from '../fakes/faulty-proxy'
 import { startS3Server } from '../fakes/s3-server'
+import { waitUntil } from '../wait-until'
 import { sha256Of } from './fixtures'
 import { inspect, makeJpeg } from './pictures'
 
@@ -21,6 +23,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const openStore = (endpoint = server.env.S3_ENDPOINT) =>
   createS3Store('s3://files/some/prefix', {
+    retryDelaysMs: [20, 40, 80],
     endpoint,
     accessKeyId: server.env.S3_ACCESS_KEY_ID,
     secretAccessKey: server.env.S3_SECRET_ACCESS_KEY,
@@ -74,6 +77,35 @@ test('a content is copied to another tenant, and one that is missing is told', a
   expect(await store.copy('first', 'copy', hash)).toBeTrue()
   expect(await (await store.open('copy', hash))!.text()).toBe('something')
   expect(await store.copy('first', 'copy', sha256Of('nothing'))).toBeFalse()
+})
+
+test('a copy whose connections break in the middle is told by 503, and leaves nothing that counts', async () => {
+  await using proxy = await startFaultyProxy({ port: Number(new URL(server.env.S3_ENDPOINT).port) })
+  const faulty = openStore(`http://127.0.0.1:${proxy.port}`)
+  const content = 'x'.repeat(300_000)
+  const hash = sha256Of(content)
+  await Bun.write(draft, content)
+  await store.put('first', hash, draft)
+  proxy.setMode({ cutAfterReceived: 900 }) // the head, and a part of the content
+  const before = proxy.countRequests()
+  const copying = faulty.copy('first', 'torn', hash).catch((error) => error)
+  await waitUntil(() => proxy.countRequests() > before + 5) // it goes on where it broke
+  proxy.setMode({ status: 503 })
+  const failure = await copying
+  expect(failure).toMatchObject({ status: 503, code: 'FILE_STORE_UNAVAILABLE' })
+  expect([await store.has('torn', hash), await store.open('torn', hash)]).toEqual([false, undefined])
+  proxy.setMode({ cutAfterSent: 2_000 })
+  expect(await faulty.put('torn', hash, draft).catch(({ code }) => code)).toBe('FILE_STORE_UNAVAILABLE')
+  expect(await store.has('torn', hash)).toBeFalse()
+  expect(await store.copy('first', 'torn', hash)).toBeTrue()
+  expect(await (await store.open('torn', hash))!.text()).toBe(content)
+})
+
+test('a content of which the store has only a part counts as missing, so that an upload brings it back', async () => {
+  const hash = sha256Of('the whole')
+  await Bun.write(draft, 'the')
+  await store.put('part', hash, draft)
+  expect([await store.has('part', hash, 3), await store.has('part', hash, 9)]).toEqual([true, false])
 })
 
 test('a text that is no hash never becomes a part of a key', async () => {

@@ -1,7 +1,7 @@
 import { toBodyStream } from '../../core/body-stream'
 import { toChunks } from '../../core/chunks'
 import { joinLines } from '../../core/lines'
-import { getErrorChain } from '../../core/log'
+import { getErrorChain, log } from '../../core/log'
 import type { BackupEncryption } from '../encryption'
 import type { BackupFile } from '../manifest'
 import { storeFile } from '../stored-file'
@@ -20,14 +20,15 @@ import {
 import { openContentStore } from './content-store'
 import { ContentDamaged, hashChecked } from './hash-check'
 import type { NamedContent } from './named-contents'
+import { findStoredContents } from './stored-contents'
 
 const PARALLEL_CONTENTS = 4
 
 /**
- * The contents of files of a backup: their number and size in bytes, how many of them the target did not have before,
- * and the names of files whose content the store lacks.
+ * The contents of files of a backup: their number and size in bytes, how many of them the target did not have before, or
+ * had torn or changed, and the names of files whose content the store lacks.
  */
-export type BackedUpContents = { count: number; bytes: number; added: number; missing: string[] }
+export type BackedUpContents = { count: number; bytes: number; added: number; mended?: number; missing: string[] }
 
 /** The summary of a backup without contents. */
 export const NO_CONTENTS: BackedUpContents = { count: 0, bytes: 0, added: 0, missing: [] }
@@ -58,15 +59,19 @@ export async function storeContents(order: ContentBackup): Promise<{ files: Back
     files.push(await storeFile(target, folder, { name: SEAL_FILE_NAME, open }, encryption))
   }
   await waitForPruning(target, tenant, order.control.signal)
-  const existing = new Set(await target.list(`${tenant}/${CONTENTS_FOLDER}`))
   const contentEncryption = seal && (await createContentEncryption(seal))
+  const { whole, damaged } = await findStoredContents(target, tenant, contents, seal, contentEncryption)
   for (const chunk of toChunks(contents, PARALLEL_CONTENTS)) {
     order.control.signal?.throwIfAborted()
     await order.hold.renew()
     const results = await Promise.all(
       chunk.map(async (content) => {
-        if (existing.has(toStoredName(content.sha256, seal))) return 'there'
-        return (await storeContent(order, content, seal, contentEncryption)) ? 'added' : 'missing'
+        const { sha256 } = content
+        if (whole.has(sha256)) return 'there'
+        if (await storeContent(order, content, seal, contentEncryption)) return damaged.has(sha256) ? 'mended' : 'added'
+        // Nothing may be taken for it.
+        if (damaged.has(sha256)) await target.removeFile(`${tenant}/${CONTENTS_FOLDER}/${toStoredName(sha256, seal)}`)
+        return 'missing'
       }),
     )
     for (const [number, result] of results.entries()) {
@@ -78,9 +83,11 @@ export async function storeContents(order: ContentBackup): Promise<{ files: Back
       summary.count++
       summary.bytes += size
       if (result === 'added') summary.added++
+      if (result === 'mended') summary.mended = (summary.mended ?? 0) + 1
     }
     order.control.onProgress?.('copying files', (summary.count + summary.missing.length) / contents.length)
   }
+  if (summary.mended) log.warn({ event: 'backup-contents-mended', tenant, contents: summary.mended })
   return { files, summary }
 }
 

@@ -29,7 +29,7 @@ export async function placeContents(
     control.signal?.throwIfAborted()
     const results = await Promise.all(
       chunk.map(async (content) => {
-        if (await placer.isThere(content.sha256)) return true
+        if (await placer.isThere(content)) return true
         const stream = await read(content).catch(ignoreDamage)
         return !!stream && (await placer.place(content.sha256, stream))
       }),
@@ -82,7 +82,7 @@ export class ContentPlacer {
   }
 
   /** Tells whether the tenant that is replaced has the content, and keeps it. */
-  isThere = (sha256: string) => this.#live.has(this.tenant, sha256)
+  isThere = ({ sha256, size }: NamedContent) => this.#live.has(this.tenant, sha256, size)
 
   /** Returns false when the bytes do not have the hash. */
   async place(sha256: string, content: ReadableStream<Uint8Array>): Promise<boolean> {

@@ -1,16 +1,22 @@
 import { slot } from '../../core/extension'
 import { Problem } from '../../core/problem'
 
+/** The bytes of a content, or a part of them. */
+export type Content = Pick<Blob, 'size' | 'stream' | 'bytes' | 'arrayBuffer' | 'text'> & {
+  slice(start?: number, end?: number): Content
+}
+
 /**
  * Keeps the contents of files and their thumbnails, by tenant and name. The name of a content is its hash, with which those
  * of its thumbnails begin. @throws 503 FILE_STORE_UNAVAILABLE when the store fails
  */
 export interface ContentStore {
-  has(tenant: string, name: string): Promise<boolean>
+  /** Tells whether there is a content, with `size` whether it has so many bytes: a torn one counts as missing. */
+  has(tenant: string, name: string, size?: number): Promise<boolean>
   /** Takes the content of a draft, a complete local file on the disk of the tenant's folder, which may be moved. */
   put(tenant: string, name: string, draft: string): Promise<void>
   /** Returns the content, which is read only when it is streamed; undefined when there is none. */
-  open(tenant: string, name: string): Promise<Blob | undefined>
+  open(tenant: string, name: string): Promise<Content | undefined>
   /** Gives a tenant a content that another one has. Returns false when that has none. */
   copy(from: string, to: string, name: string): Promise<boolean>
   remove(tenant: string, name: string): Promise<void>

@@ -1,62 +1,41 @@
-import { S3Client, type S3Options } from 'bun'
 import { Problem } from '../../core/problem'
+import { ObjectStore } from '../../storage/object-store/object-store'
+import type { StorePatience } from '../../storage/object-store/store-connection'
+import { StoreFailure } from '../../storage/object-store/store-failure'
+import { parseStoreAddress, type StoreAccess } from '../../storage/object-store/store-settings'
 import type { BackupTarget } from './backup-target'
 import { targetFailedProblem } from './target-failure'
 
-const PART_BYTES = 8 << 20
-const STALL_MS = 180_000 // a step has failed after so long; the longest one stores a part, at 47 kB/s
-
-/** The endpoint and credentials of a store, and after how many ms without progress a step fails. */
-export type S3Store = Pick<S3Options, 'endpoint' | 'accessKeyId' | 'secretAccessKey' | 'region'> & { stallMs?: number }
+/** The endpoint and credentials of a store, and how patient its client is. */
+export type S3Store = StoreAccess & StorePatience
 
 /**
  * Keeps backups in a bucket of S3 or a compatible store. `url` is `s3://bucket/prefix`; credentials, region and
- * endpoint are by default those of Bun's variables (`S3_…` or `AWS_…`). Each step that makes no progress for `stallMs` fails with
- * 504 BACKUP_TARGET_STALLED, and what cannot be read with 502 BACKUP_TARGET_FAILED.
+ * endpoint are by default those of the variables `S3_…` or `AWS_…`. Each request that makes no progress for `stallMs` is
+ * sent again; in the end it fails with 504 BACKUP_TARGET_STALLED, and what cannot be read with 502 BACKUP_TARGET_FAILED.
  */
-export function createS3Target(url: string, { stallMs = STALL_MS, ...store }: S3Store = {}): BackupTarget {
-  const { host: bucket, pathname } = new URL(url)
-  const prefix = pathname.replace(/^\/+|\/+$/g, '')
-  const client = new S3Client({ bucket, ...store })
-  const toKey = (path: string) => [prefix, path].filter(Boolean).join('/')
-  const addressOf = (path: string) => `s3://${bucket}/${toKey(path)}`
-  const within = <T>(step: Promise<T> | T) => requireProgress(step, stallMs)
+export function createS3Target(url: string, options: S3Store = {}): BackupTarget {
+  const { bucket, prefix } = parseStoreAddress(url)
+  const store = new ObjectStore(bucket, options)
+  const toKey = (path: string) => `${prefix}${path}`
+  const addressOf = (path: string) => `s3://${bucket}/${toKey(path)}`.replace(/\/$/, '')
 
   async function reading<T>(path: string, step: Promise<T>): Promise<T> {
     try {
-      return await within(step)
+      return await step
     } catch (cause) {
-      if (cause instanceof Problem) throw cause
-      throw targetFailedProblem(addressOf(path), 'read', cause as Error)
-    }
-  }
-
-  async function* listPages(path: string, options: { prefix: string; delimiter?: string }) {
-    for (let continuationToken: string | undefined; ; ) {
-      const page = await reading(path, client.list({ ...options, continuationToken }))
-      yield page
-      continuationToken = page.isTruncated ? page.nextContinuationToken : undefined
-      if (!continuationToken) return
+      throw toReadProblem(addressOf(path), cause)
     }
   }
 
   return {
     addressOf,
-    async write(path, content) {
-      const writer = client.file(toKey(path)).writer({ partSize: PART_BYTES, queueSize: 2, retry: 3 })
-      try {
-        for await (const chunk of content) await within(Promise.all([writer.write(chunk), writer.flush()]))
-        await within(writer.end())
-      } catch (error) {
-        // Without its end the upload leaves no file.
-        await within(Promise.resolve(writer.end(error as Error))).catch(() => {})
-        throw error
-      }
-    },
+    write: (path, content) => store.upload(toKey(path), content),
+    create: (path, bytes) => reading(path, store.put(toKey(path), bytes, { isNew: true })),
     async read(path) {
-      const file = client.file(toKey(path))
-      if (!(await reading(path, file.exists()))) return
-      const reader = file.stream().getReader()
+      const content = await reading(path, store.read(toKey(path)))
+      if (!content) return
+      const reader = content.getReader()
       return new ReadableStream<Uint8Array>({
         async pull(controller) {
           const { done, value } = await reading(path, reader.read())
@@ -66,40 +45,39 @@ export function createS3Target(url: string, { stallMs = STALL_MS, ...store }: S3
         cancel: (reason) => void reader.cancel(reason).catch(() => {}), // nobody reads it any more
       })
     },
-    async list(path) {
-      const key = toKey(path)
-      const start = key && `${key}/`
-      const names = new Set<string>()
-      for await (const { contents = [], commonPrefixes = [] } of listPages(path, { prefix: start, delimiter: '/' }))
-        for (const found of [...contents.map(({ key }) => key), ...commonPrefixes.map(({ prefix }) => prefix)])
-          names.add(firstPart(found.slice(start.length)))
-      // Some stores do not tell folders that contain only folders.
-      if (!names.size)
-        for await (const { contents = [] } of listPages(path, { prefix: start }))
-          for (const { key } of contents) names.add(firstPart(key.slice(start.length)))
-      return [...names].filter(Boolean).sort()
-    },
-    removeFile: (path) => within(client.delete(toKey(path))),
-    async probe() {
-      await listPages('', { prefix: prefix && `${prefix}/`, delimiter: '/' }).next()
-    },
-    async removeFolder(path) {
-      for await (const { contents = [] } of listPages(path, { prefix: `${toKey(path)}/` }))
-        for (const { key } of contents) await within(client.delete(key))
-    },
+    list: async (path) => [...(await reading(path, listEntries(store, toKey(path)))).keys()].sort(),
+    listSizes: (path) => reading(path, listEntries(store, toKey(path))),
+    removeFile: (path) => reading(path, store.remove(toKey(path))),
+    probe: async () => void (await reading('', store.list(prefix, { delimiter: '/', limit: 1 }))),
+    removeFolder: (path) => reading(path, removeAll(store, `${toKey(path)}/`)),
   }
+}
+
+/** Returns the names directly below a folder, with the sizes of those that are files (bytes). */
+async function listEntries(store: ObjectStore, folder: string): Promise<Map<string, number | undefined>> {
+  const start = folder && !folder.endsWith('/') ? `${folder}/` : folder
+  const entries = new Map<string, number | undefined>()
+  for await (const { objects, folders } of store.listAll(start, { delimiter: '/' })) {
+    for (const { key, size } of objects) entries.set(firstPart(key.slice(start.length)), size)
+    for (const name of folders) entries.set(firstPart(name.slice(start.length)), undefined)
+  }
+  // Some stores do not tell folders that contain only folders.
+  if (!entries.size)
+    for await (const { objects } of store.listAll(start))
+      for (const { key } of objects) entries.set(firstPart(key.slice(start.length)), undefined)
+  entries.delete('')
+  return entries
+}
+
+async function removeAll(store: ObjectStore, prefix: string) {
+  for await (const { objects } of store.listAll(prefix)) for (const { key } of objects) await store.remove(key)
 }
 
 const firstPart = (path: string) => path.split('/')[0]!
 
-async function requireProgress<T>(step: Promise<T> | T, stallMs: number): Promise<T> {
-  const stalled = Promise.withResolvers<never>()
-  const fail = () =>
-    stalled.reject(new Problem(504, 'BACKUP_TARGET_STALLED', 'The store made no progress for three minutes.'))
-  const timer = setTimeout(fail, stallMs)
-  try {
-    return await Promise.race([step, stalled.promise])
-  } finally {
-    clearTimeout(timer)
-  }
+function toReadProblem(address: string, cause: unknown): Problem {
+  if (cause instanceof Problem) return cause
+  if (cause instanceof StoreFailure && cause.code === 'StoreStalled')
+    return new Problem(504, 'BACKUP_TARGET_STALLED', `${address}: ${cause.message}`, { cause })
+  return targetFailedProblem(address, 'read', cause as Error)
 }

@@ -12,8 +12,7 @@ const FAILURE_REASONS: Record<string, string> = {
   ENOTDIR: 'a part of its path is not a folder',
   AccessDenied: 'the store denies access',
   NoSuchBucket: 'there is no such bucket',
-  ConnectionRefused: 'the store does not answer',
-  ERR_S3_MISSING_CREDENTIALS: 'set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY',
+  ENAMETOOLONG: 'its path is too long',
 }
 
 /** Returns the error of an address in a target of backups that cannot be read or written. */
@@ -38,8 +37,10 @@ export function explainFailures(target: BackupTarget): BackupTarget {
   return {
     addressOf: target.addressOf,
     write: target.write,
+    create: target.create,
     read: explain(target.read),
-    list: explain(target.list),
+    list: explain((path) => target.list(path)),
+    listSizes: explain((path) => target.listSizes(path)),
     probe: () => probe(''),
     removeFile: explain(target.removeFile),
     removeFolder: explain(target.removeFolder),

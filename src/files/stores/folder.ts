@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { copyFile, link, mkdir, rename, rm } from 'node:fs/promises'
+import { copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { type ContentStore, requireContentName } from '../../backups/contents/content-store'
 import { fsyncDirectory } from '../../core/fsync'
@@ -21,7 +21,10 @@ export function createFolderStore(folderOf: (tenant: string) => string): Content
     await fsyncDirectory(dirname(dirname(path)))
   }
   return {
-    has: async (tenant, name) => Bun.file(pathOf(tenant, name)).exists(),
+    async has(tenant, name, size) {
+      const stats = await stat(pathOf(tenant, name)).catch(() => undefined) // there is none
+      return !!stats?.isFile() && (size === undefined || stats.size === size)
+    },
     async put(tenant, name, draft) {
       const path = pathOf(tenant, name)
       await place(path, () => rename(draft, path))

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import type { Content } from '../../backups/contents/content-store'
 import { Busy } from '../../core/busy'
 import { FairShare } from '../../core/fair-share'
 import { logError } from '../../core/log'
@@ -25,21 +26,20 @@ const thumbnailShare = new FairShare({
  */
 export const runThumbnailProcess = <T>(
   owner: WorkOwner,
-  picture: Blob,
+  picture: Content,
   order: ThumbnailOrder,
   receive: (thumbnail: AsyncIterable<Uint8Array>) => Promise<T>,
   limits = THUMBNAIL_LIMITS,
 ): Promise<T> => thumbnailShare.run(owner, () => receive(readOutput(picture, { ...order, limits })))
 
 async function* readOutput(
-  picture: Blob,
+  picture: Content,
   order: ThumbnailOrder & { limits: ThumbnailLimits },
 ): AsyncGenerator<Uint8Array> {
   const child = Bun.spawn([...OWN_COMMAND, 'thumbnail', JSON.stringify(order)], {
     env: { NODE_ENV: 'production', DO_NOT_TRACK: '1', BUN_ENABLE_CRASH_REPORTING: '0' },
     cwd: '/',
-    // A file of S3 has no descriptor to inherit.
-    stdin: 'presign' in picture ? picture.stream() : picture,
+    stdin: picture instanceof Blob ? picture : picture.stream(),
     stdout: 'pipe',
     stderr: 'ignore',
     timeout: PROCESS_TIMEOUT_MS,

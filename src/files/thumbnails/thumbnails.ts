@@ -9,7 +9,6 @@ import { keepThumbnail } from '../contents'
 import { withDraft } from '../drafts'
 import { fileSettings } from '../file-settings'
 import { contentStore } from '../stores/index'
-import { throwUnavailable } from '../stores/s3'
 import type { Fit, ThumbnailFormat, ThumbnailOrder } from './order'
 import { runThumbnailProcess } from './thumbnail-process'
 
@@ -68,7 +67,7 @@ const makings = new Map<string, Promise<void>>()
  * file is missing. @throws 415 PICTURE_UNREADABLE, 503 BUSY, FILE_STORE_UNAVAILABLE
  */
 export async function openThumbnail(ctx: PublicCtx, file: FileRow, thumbnail: Thumbnail, request: Request) {
-  const open = () => openWithSize(ctx, thumbnail.name)
+  const open = () => contentStore().open(ctx.tenant, thumbnail.name)
   const stored = await open()
   if (stored) return stored
   const key = `${ctx.tenant} ${thumbnail.name}`
@@ -76,12 +75,6 @@ export async function openThumbnail(ctx: PublicCtx, file: FileRow, thumbnail: Th
   makings.set(key, making)
   await making
   return open()
-}
-
-/** Opens a thumbnail; of S3, where only reading tells the size, it is read at once. */
-async function openWithSize({ tenant }: Pick<Tenant, 'tenant'>, name: string): Promise<Blob | undefined> {
-  const stored = await contentStore().open(tenant, name)
-  return stored && 'presign' in stored ? new Blob([await stored.arrayBuffer().catch(throwUnavailable)]) : stored
 }
 
 async function make(ctx: PublicCtx, { sha256 }: FileRow, { name, order }: Thumbnail, request: Request) {
