@@ -53,13 +53,13 @@ export async function startFaultyProxy(target: { port: number }) {
           caller.end(`HTTP/1.1 ${mode.status} Failing\r\n${more}Content-Length: 0\r\nConnection: close\r\n\r\n`)
           return
         }
-        if ('cutAfterSent' in mode && sent + SLICE_BYTES > mode.cutAfterSent) {
-          upstream.write(bytes.subarray(start, start + Math.max(0, mode.cutAfterSent - sent)))
+        const slice = bytes.subarray(start, start + SLICE_BYTES)
+        if ('cutAfterSent' in mode && sent + slice.length > mode.cutAfterSent) {
+          upstream.write(slice.subarray(0, Math.max(0, mode.cutAfterSent - sent)))
           caller.destroy()
           return
         }
-        sent += SLICE_BYTES
-        const slice = bytes.subarray(start, start + SLICE_BYTES)
+        sent += slice.length
         if ('bytesPerSecond' in mode && mode.bytesPerSecond)
           await Bun.sleep((slice.length / mode.bytesPerSecond) * 1_000)
         upstream.write(slice)

@@ -34,7 +34,7 @@ export function createFolderTarget(folder: string): BackupTarget {
     async listSizes(path) {
       const entries = await Promise.all(
         (await this.list(path)).map(async (name) => {
-          const stats = await stat(toPath(`${path}/${name}`)).catch(() => undefined)
+          const stats = await stat(toPath(`${path}/${name}`)).catch(() => undefined) // removed meanwhile
           return [name, stats?.isFile() ? stats.size : undefined] as const
         }),
       )
