@@ -63,6 +63,19 @@ export function assertScope(actor: { scopes: string[] } | undefined, area: Scope
 }
 
 /**
+ * With the scope `users:write`, a token could otherwise take over an admin, and so have all rights.
+ * @throws 403 FORBIDDEN for an API token with scopes when one of the users is, or becomes, an admin
+ */
+export function assertMayManage({ scopes }: { scopes: string[] }, ...users: { roles?: string[] }[]) {
+  if (scopes.length && users.some(({ roles = [] }) => isPrivileged(roles)))
+    throw new Problem(
+      403,
+      'FORBIDDEN',
+      'An API token with scopes cannot create, change or delete admins. Sign in, or use a token without scopes.',
+    )
+}
+
+/**
  * A leaked token must not be able to create, list or delete tokens.
  * @throws 403 FORBIDDEN for an API token
  */

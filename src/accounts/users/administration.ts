@@ -9,6 +9,7 @@ import { assertEndTokensWithPassword, authorizeCredentialChange, omitUnchanged }
 import { changeEmailByAdmin } from '../mail/email-changes'
 import { runOwnerDeletedHandlers } from '../owner-deleted'
 import { hashPassword } from '../passwords'
+import { assertMayManage } from '../permissions'
 import { type UserRow, users } from '../tables'
 import { toWorkOwner } from '../work-owner'
 import { emitUserEvent } from './events'
@@ -32,9 +33,10 @@ export const get = async (ctx: Ctx, id: string) => toUser(await getUser(ctx, id)
 
 /**
  * Creates a user; default role: `user`.
- * @throws 400, 409 USERNAME_EXISTS, EMAIL_EXISTS
+ * @throws 400, 403 for an admin by a token with scopes, 409 USERNAME_EXISTS, EMAIL_EXISTS
  */
 export async function create(ctx: Ctx, { roles, metadata = {}, internalMetadata = {}, ...input }: NewUser) {
+  assertMayManage(ctx.actor, { roles })
   const { profileImage, ...fields } = emptyToNull(input)
   const privilegedFields = {
     profileImage: profileImage || null,
@@ -58,6 +60,7 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
   assertEndTokensWithPassword(input)
   assertBirthDate(rest)
   const user = await getUser(ctx, id)
+  assertMayManage(ctx.actor, user, input)
   // An admin who impersonates another admin still changes their own credentials here.
   const isOwn = id === ctx.actor.user || id === ctx.actor.impersonator
   const { email, ...fields } = omitUnchanged(emptyToNull(rest), user)
@@ -68,7 +71,12 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
       ? undefined
       : await hashPassword(toWorkOwner(ctx), requireValidPassword(password))
   const update = { ...fields, email, metadata, internalMetadata, passwordHash, endTokens }
-  const changed = await updateUser(ctx, id, update, { isOwn, changeEmail: changeEmailByAdmin })
+  const changed = await updateUser(ctx, id, update, {
+    isOwn,
+    changeEmail: changeEmailByAdmin,
+    // The user may have become an admin meanwhile.
+    assertMayUpdate: (before) => assertMayManage(ctx.actor, before),
+  })
   return toUser(changed, true)
 }
 
@@ -78,7 +86,10 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
  * @throws 404 USER_NOT_FOUND, 409 LAST_ADMIN
  */
 export async function remove(ctx: Ctx, id: string) {
-  await writeInvalidating(ctx, 'actors', (tx) => removeInTx(ctx, tx, id))
+  await writeInvalidating(ctx, 'actors', async (tx) => {
+    assertMayManage(ctx.actor, (await tx.select().from(users).where(eq(users._id, id)).get()) ?? notFound('user'))
+    await removeInTx(ctx, tx, id)
+  })
   return success
 }
 

@@ -5,6 +5,7 @@ import type { Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
 import type { Ctx } from '../context'
 import { passkeys } from '../passkeys/tables'
+import { assertMayManage } from '../permissions'
 import { revokeApiTokens, revokeOtherSessions } from '../sessions'
 import { identities } from '../social/tables'
 import { apiTokens, sessions } from '../tables'
@@ -55,7 +56,7 @@ export const endSessions = (ctx: Ctx, id: string) =>
 export const deleteApiTokens = (ctx: Ctx, id: string) => revoke(ctx, id, (tx) => revokeApiTokens(tx, id))
 
 async function revoke(ctx: Ctx, id: string, change: (tx: Tx) => PromiseLike<unknown>) {
-  await getUser(ctx, id)
+  assertMayManage(ctx.actor, await getUser(ctx, id))
   await writeInvalidating(ctx, 'actors', async (tx) => void (await change(tx)))
   return success
 }

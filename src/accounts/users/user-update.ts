@@ -21,6 +21,7 @@ export type UserUpdate = Partial<Pick<UserRow, PlainField | 'roles' | 'metadata'
   endTokens?: boolean
 }
 
+type UpdateOptions = { isOwn: boolean; changeEmail: ChangeEmail; assertMayUpdate?: (before: UserRow) => void }
 type ChangeEmail = (ctx: Ctx, tx: Tx, user: UserRow, email: string | null) => Promise<EmailChange>
 
 /**
@@ -32,11 +33,12 @@ export const updateUser = (
   ctx: Ctx,
   id: string,
   { email, metadata, internalMetadata, passwordHash, endTokens, ...fields }: UserUpdate,
-  { isOwn, changeEmail }: { isOwn: boolean; changeEmail: ChangeEmail },
+  { isOwn, changeEmail, assertMayUpdate }: UpdateOptions,
 ): Promise<UserRow> =>
   writeInvalidating(ctx, 'actors', async (tx) => {
     await assertSignedIn(tx, ctx.actor)
     const before = (await tx.select().from(users).where(eq(users._id, id)).get()) ?? notFound('user')
+    assertMayUpdate?.(before)
     await assertLoginAvailable(tx, { _id: id, ...toLoginKeys({ ...fields, email }) })
     if (fields.roles && !fields.roles.includes('admin')) await assertNotLastAdmin(tx, id)
     if (passwordHash) await revokeOtherSessions(tx, id, isOwn ? ctx.actor : {})

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { issueApiToken } from '../../../src/accounts/api-tokens'
 import { FORBIDDEN } from '../../expectations'
 import { createTestTenant, fullAccessRules, statusAndCode } from '../../test-tenant'
 import { bearer, createSignedInClient, signInForTokens } from '../session-fixtures'
@@ -118,4 +119,31 @@ test('an API token of an admin can access users only within its scopes', async (
   expect(statusAndCode(await reader.put(`/users/${own.users.user}`, { roles: ['admin'] }))).toEqual(FORBIDDEN)
   expect(statusAndCode(await otherClient.get('/users'))).toEqual(FORBIDDEN)
   expect(statusAndCode(await otherClient.delete(`/users/${own.users.user}`))).toEqual(FORBIDDEN)
+})
+
+test('an API token with the scope users:write manages users but no admins', async () => {
+  const own = await createTestTenant()
+  const { token } = await issueApiToken(own.tenant, own.users.admin, { nickname: 'hr', scopes: ['users:write'] })
+  const hr = own.anonymous.with({ 'x-api-key': token })
+  const admin = own.as('admin')
+  const second = (await admin.post('/users', { username: 'second', roles: ['admin'] })).body
+  for (const refused of [
+    await hr.post('/users', { username: 'mine', roles: ['user', 'admin'] }),
+    await hr.put(`/users/${own.users.user}`, { roles: ['admin'] }),
+    await hr.put(`/users/${second._id}`, { password: 'correct-horse' }),
+    await hr.put(`/users/${second._id}`, { roles: ['user'] }),
+    await hr.put(`/users/${own.users.admin}`, { firstName: 'Eve' }),
+    await hr.delete(`/users/${second._id}`),
+    await hr.delete(`/users/${second._id}/sessions`),
+    await hr.delete(`/users/${own.users.admin}/api-tokens`),
+  ])
+    expect(statusAndCode(refused)).toEqual(FORBIDDEN)
+  expect((await admin.get(`/users/${second._id}`)).body).toEqual(second)
+  const made = await hr.post('/users', { username: 'plain', roles: ['user', 'sales'] })
+  expect(made.status).toBe(201)
+  expect((await hr.put(`/users/${made.body._id}`, { firstName: 'Ann', password: 'correct-horse' })).status).toBe(200)
+  expect((await hr.delete(`/users/${made.body._id}/sessions`)).status).toBe(200)
+  expect((await hr.delete(`/users/${made.body._id}`)).status).toBe(200)
+  // A token without scopes has all rights of its user.
+  expect((await admin.put(`/users/${second._id}`, { firstName: 'Bob' })).status).toBe(200)
 })
