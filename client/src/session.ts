@@ -19,7 +19,12 @@ export type AtollUser = {
 export type ActiveWorkspace = { _id: string; name: string; roles: string[]; labels: string[] }
 
 /** Who is signed in, and the workspace that they work in. */
-export type SignedIn = { user: AtollUser; workspace: ActiveWorkspace | null }
+export type SignedIn = {
+  user: AtollUser
+  workspace: ActiveWorkspace | null
+  /** Whether this sign-in removed the password, because the address had not been confirmed. Offer to choose a new one. */
+  passwordRemoved?: boolean
+}
 type Tokens = { token: string; refreshToken: string; expiresIn: number }
 export type SessionPayload = SignedIn & Partial<Tokens>
 type StoredSession = SignedIn & { token: string; refreshToken: string; expires: number }
@@ -67,10 +72,10 @@ export function createSession({ key, isKept, storage = findStorage(), refresh }:
 
   /** Keeps what a sign-in answered. */
   async function accept(payload: SessionPayload): Promise<SignedIn> {
-    const { user, workspace } = payload
+    const { user, workspace, passwordRemoved } = payload
     await write(payload)
     notify({ user, workspace })
-    return { user, workspace }
+    return { user, workspace, ...(passwordRemoved && { passwordRemoved }) }
   }
 
   async function end() {

@@ -134,7 +134,16 @@ export const ProfileChange = partialOf(
 )
 export type ProfileChange = Static<typeof ProfileChange>
 
-const Identity = t.Object({ user: User, workspace: orNull(ActiveWorkspace) })
+const Identity = t.Object({
+  user: User,
+  workspace: orNull(ActiveWorkspace),
+  passwordRemoved: maybe(
+    t.Boolean({
+      description:
+        'whether this sign-in removed the password: the address had not been verified, so somebody else may have set it. Offer to choose a new one.',
+    }),
+  ),
+})
 const Tokens = t.Object({
   token: t.String(),
   refreshToken: t.String(),

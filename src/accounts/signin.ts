@@ -28,6 +28,18 @@ import { findByLogin, getUser, registerUser, rehashPassword, toUser } from './us
 import { VERSION_HEADERS } from './version-headers'
 import { toWorkOwner } from './work-owner'
 
+/** A user who signs in. `passwordRemoved`: their password was removed, because their address had not been verified. */
+export type SignInUser = UserRow & { passwordRemoved?: boolean }
+
+/** Returns what the answer of a sign-in says besides the user, to be kept with a token until the sign-in is complete. */
+export const toSignInNotes = ({ passwordRemoved }: SignInUser) => ({
+  ...(passwordRemoved && { passwordRemoved: 'yes' }),
+})
+export const withSignInNotes = (user: UserRow, notes: Record<string, string>): SignInUser => ({
+  ...user,
+  passwordRemoved: notes.passwordRemoved === 'yes',
+})
+
 /**
  * Signs a user in by password, or completes a sign-in by the second factor.
  * @throws 401 INVALID_CREDENTIALS for a wrong username or password alike, SECOND_FACTOR_REQUIRED
@@ -82,13 +94,13 @@ const rejectMissingCredentials = (input: SignIn) =>
  */
 export async function completeFirstFactor(
   tenant: Tenant,
-  user: UserRow,
+  user: SignInUser,
   authType: SignIn['authType'],
   answer: HttpContext,
   workspace?: string,
 ) {
   if (!(await isTotpEnabled(tenant, user._id))) return startSession(tenant, user, authType, answer, workspace)
-  const data = { ...(authType && { authType }), ...(workspace && { workspace }) }
+  const data = { ...(authType && { authType }), ...(workspace && { workspace }), ...toSignInNotes(user) }
   const challenge = await tenant.write(async (tx) => {
     await sessions.assertSamePassword(tx, user._id, user.password)
     return issueOneTimeToken(tx, 'secondFactor', user._id, data)
@@ -109,7 +121,7 @@ async function completeSecondFactor(tenant: Tenant, challenge: string, code = ''
   const pending = (await findOneTimeToken(tenant.db, 'secondFactor', challenge)) ?? throwChallengeExpired()
   const subjects = await countCodeAttempt(tenant, pending.user, answer.request)
   const consumeCode = await prepareCodeUse(tenant, pending.user, code)
-  const user = await getUser(tenant, pending.user)
+  const user = withSignInNotes(await getUser(tenant, pending.user), pending.data)
   await tenant.write(async (tx) => {
     if (!(await consumeCode(tx))) throw invalidCode(401)
     if (!(await consumeOneTimeToken(tx, 'secondFactor', challenge))) throwChallengeExpired()
@@ -188,7 +200,7 @@ export async function signOut(ctx: Ctx, { request, set }: HttpContext) {
  */
 export async function startSession(
   tenant: Tenant,
-  user: UserRow,
+  user: SignInUser,
   authType: 'oauth' | undefined,
   answer: HttpContext,
   workspace?: string,
@@ -210,7 +222,13 @@ function setSessionCookies(tenant: Tenant, key: string, { request, set }: HttpCo
   })
 }
 
-async function issueTokens(tenant: Tenant, session: string, user: UserRow, refreshToken: string, answer: HttpContext) {
+async function issueTokens(
+  tenant: Tenant,
+  session: string,
+  user: SignInUser,
+  refreshToken: string,
+  answer: HttpContext,
+) {
   setNoStore(answer)
   Object.assign(answer.set.headers, VERSION_HEADERS)
   const workspace = await findActiveWorkspace(tenant, session)
@@ -220,7 +238,8 @@ async function issueTokens(tenant: Tenant, session: string, user: UserRow, refre
 }
 
 /** Returns what every sign-in answers: the user and the active workspace. */
-export const toSessionPayload = (user: UserRow, workspace: ActiveWorkspace | null) => ({
+export const toSessionPayload = (user: SignInUser, workspace: ActiveWorkspace | null) => ({
   user: toUser(user, false, workspace),
   workspace,
+  ...(user.passwordRemoved && { passwordRemoved: true }),
 })

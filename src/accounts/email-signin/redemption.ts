@@ -12,7 +12,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import { authSettings } from '../auth-settings'
 import { revokeAllCredentials } from '../credential-revocation'
 import { throwInvalidToken } from '../mail/verification'
-import { completeFirstFactor, completeSignUp, signupClosed } from '../signin'
+import { completeFirstFactor, completeSignUp, type SignInUser, signupClosed } from '../signin'
 import { countAttempt, recordSuccess } from '../signin-throttle'
 import { countSignup } from '../signup-throttle'
 import { type UserRow, users } from '../tables'
@@ -87,7 +87,7 @@ const endSignIns = (tx: Tx, { emailKey }: Mailbox) =>
   tx.delete(emailSignIns).where(eq(emailSignIns.emailKey, emailKey)).run()
 
 /** Returns the user whose mailbox it is, or a new one. */
-async function findOrCreateUser(tenant: Tenant, mailbox: Mailbox, request: Request): Promise<UserRow> {
+async function findOrCreateUser(tenant: Tenant, mailbox: Mailbox, request: Request): Promise<SignInUser> {
   for (let attempt = 1; ; attempt++) {
     const user = await findVerified(tenant, mailbox)
     if (user) return user
@@ -107,18 +107,18 @@ async function findOrCreateUser(tenant: Tenant, mailbox: Mailbox, request: Reque
  * Returns the user with an address, which counts as verified from now on. If it was not, somebody else may have created
  * the account, so all its credentials are revoked.
  */
-async function findVerified(tenant: Tenant, { emailKey }: Mailbox): Promise<UserRow | undefined> {
+async function findVerified(tenant: Tenant, { emailKey }: Mailbox): Promise<SignInUser | undefined> {
   const hasAddress = eq(users.emailKey, emailKey)
   const found = await tenant.db.select().from(users).where(hasAddress).get()
   if (!found || found.emailVerified) return found
   return writeInvalidating(tenant, 'actors', async (tx) => {
     const user = await tx.select().from(users).where(hasAddress).get()
     if (!user || user.emailVerified) return user
-    await revokeAllCredentials(tx, user._id)
+    const passwordRemoved = await revokeAllCredentials(tenant, tx, user)
     const change = { emailVerified: true, version: user.version + 1, updated: toIsoString(now()) }
     const changed = await tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
     await emitUserUpdated(tenant, tx, user, changed)
-    return changed
+    return { ...changed, passwordRemoved }
   })
 }
 

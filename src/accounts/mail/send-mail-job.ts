@@ -22,7 +22,7 @@ import { findNextSendTime, type MailRow, SENT_MAILS } from './mails'
 import { mails } from './tables'
 import { getCommonValues, getTemplate } from './tenant-templates'
 
-const SECURITY_TEMPLATES: MailRow['template'][] = ['emailChanged', 'newDevice']
+const SECURITY_TEMPLATES: MailRow['template'][] = ['emailChanged', 'newDevice', 'passwordRemoved']
 const RETRY_FOR_MS = 3 * DAY_MS
 
 type IssuedToken = { token: string; code?: string }

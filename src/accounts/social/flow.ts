@@ -12,7 +12,7 @@ import type { Ctx } from '../context'
 import { consumeOneTimeToken, issueOneTimeToken } from '../one-time-tokens'
 import { assertNotApiToken } from '../permissions'
 import { requireRecentAuth } from '../reauthentication'
-import { completeFirstFactor } from '../signin'
+import { completeFirstFactor, type SignInUser, toSignInNotes, withSignInNotes } from '../signin'
 import { getUser } from '../users/users'
 import { type FlowState, requireFlowState, serializeExpiredFlowCookie, serializeFlowCookie } from './flow-cookie'
 import { findOrCreateUser, linkIdentity } from './identity-links'
@@ -90,7 +90,7 @@ export async function callback(tenant: Tenant, name: string, answer: HttpContext
   if (returnUrl) {
     const completed = completeFlow(tenant, name, flow, query, request)
     const outcome: Record<string, string> = await completed.then(
-      async (user) => (user ? issueRedirectToken(tenant, user._id) : { linked: name }),
+      async (user) => (user ? issueRedirectToken(tenant, user) : { linked: name }),
       (error) => ({ error: toErrorCode(error) }),
     )
     return redirectTo(answer, withQuery(returnUrl, { ...outcome, state: flow.passed }), clearedCookie)
@@ -127,7 +127,8 @@ export async function exchangeRedirectToken(tenant: Tenant, { rt, authType }: Re
   const consumed = await tenant.write((tx) => consumeOneTimeToken(tx, 'redirect', rt ?? ''))
   if (!consumed)
     throw new Problem(401, 'INVALID_REDIRECT_TOKEN', 'The token is invalid or has expired. Start the sign-in again.')
-  return completeFirstFactor(tenant, await getUser(tenant, consumed.user), authType, answer)
+  const user = withSignInNotes(await getUser(tenant, consumed.user), consumed.data)
+  return completeFirstFactor(tenant, user, authType, answer)
 }
 
 /** Returns the user who signs in, or undefined when the flow linked an identity to a signed-in user. */
@@ -138,14 +139,14 @@ async function completeFlow(tenant: Tenant, name: string, flow: FlowState, query
   await linkIdentity(tenant, name, profile, flow.link)
 }
 
-const issueRedirectToken = async (tenant: Tenant, user: string) => ({
-  rt: await tenant.write((tx) => issueOneTimeToken(tx, 'redirect', user)),
+const issueRedirectToken = async (tenant: Tenant, user: SignInUser) => ({
+  rt: await tenant.write((tx) => issueOneTimeToken(tx, 'redirect', user._id, toSignInNotes(user))),
 })
 
 /** Starts the session of a user. With a second factor, returns the challenge for the page at `/` instead. */
 async function findSecondFactorChallenge(
   tenant: Tenant,
-  user: Parameters<typeof completeFirstFactor>[1],
+  user: SignInUser,
   answer: HttpContext,
 ): Promise<{ challenge?: string }> {
   try {

@@ -12,7 +12,7 @@ import { authSettings } from '../auth-settings'
 import { revokeAllCredentials } from '../credential-revocation'
 import { consumeOneTimeToken } from '../one-time-tokens'
 import { email as emailShape, Registration, url as urlShape } from '../shapes'
-import { completeSignUp, signupClosed } from '../signin'
+import { completeSignUp, type SignInUser, signupClosed } from '../signin'
 import { sessions, type UserRow, users } from '../tables'
 import { emitMethodsChanged } from '../users/events'
 import { registerUser } from '../users/users'
@@ -27,7 +27,7 @@ const MAX_ATTEMPTS = 5
  * verified, otherwise a new one.
  * @throws 409 EMAIL_EXISTS when a user has the address but the provider has not verified it; 403 SIGNUP_CLOSED
  */
-export async function findOrCreateUser(tenant: Tenant, provider: string, profile: Profile): Promise<UserRow> {
+export async function findOrCreateUser(tenant: Tenant, provider: string, profile: Profile): Promise<SignInUser> {
   const validProfile = toValidProfile(profile)
   for (let attempt = 1; ; attempt++) {
     const user = await findLinkedUser(tenant, provider, validProfile)
@@ -60,7 +60,7 @@ async function findLinkedUser({ db, write }: Tenant, provider: string, profile: 
  * Links an identity to the user with its address. If the account never verified the address, somebody else may have
  * created it. Then all its credentials are revoked, and the address counts as verified.
  */
-async function linkByEmail(tenant: Tenant, provider: string, profile: Profile) {
+async function linkByEmail(tenant: Tenant, provider: string, profile: Profile): Promise<SignInUser | undefined> {
   const { email, emailVerified } = profile
   if (!email) return
   const emailKey = normalizeForLookup(email)
@@ -75,12 +75,13 @@ async function linkByEmail(tenant: Tenant, provider: string, profile: Profile) {
   return writeInvalidating(tenant, 'actors', async (tx) => {
     const user = await tx.select().from(users).where(eq(users.emailKey, emailKey)).get()
     if (!user) return
-    if (!user.emailVerified) await revokeAllCredentials(tx, user._id)
+    const passwordRemoved = !user.emailVerified && (await revokeAllCredentials(tenant, tx, user))
     await insertIdentity(tx, provider, profile, user._id)
     await emitMethodsChanged(tenant, tx, user._id, 'identities')
     if (user.emailVerified) return user
     const change = { emailVerified: true, version: user.version + 1, updated: toIsoString(now()) }
-    return tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
+    const changed = await tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
+    return { ...changed, passwordRemoved }
   })
 }
 

@@ -3454,6 +3454,7 @@ export interface components {
             payload: {
                 user: components["schemas"]["User"];
                 workspace: components["schemas"]["ActiveWorkspace"] | null;
+                passwordRemoved?: boolean;
             };
         };
         RefreshedTokens: {
@@ -3463,6 +3464,7 @@ export interface components {
                 expiresIn: number;
                 user: components["schemas"]["User"];
                 workspace: components["schemas"]["ActiveWorkspace"] | null;
+                passwordRemoved?: boolean;
             };
         };
         RenderedMail: {
@@ -3571,9 +3573,11 @@ export interface components {
                 expiresIn: number;
                 user: components["schemas"]["User"];
                 workspace: components["schemas"]["ActiveWorkspace"] | null;
+                passwordRemoved?: boolean;
             } | {
                 user: components["schemas"]["User"];
                 workspace: components["schemas"]["ActiveWorkspace"] | null;
+                passwordRemoved?: boolean;
             };
         };
         StaticFiles: {

@@ -16,6 +16,7 @@ const TITLES: Record<string, string> = {
   invitation: 'Invitation to a workspace',
   message: 'Message of an integration',
   newDevice: 'Sign-in from a new device',
+  passwordRemoved: 'Password was removed',
   emailChanged: 'Address was changed',
 }
 

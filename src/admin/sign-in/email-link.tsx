@@ -5,6 +5,7 @@ import { useEffect, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { startSession } from '../api/queries'
 import { FullPage } from '../ui/full-page'
+import { RemovedPasswordForm } from './removed-password-form'
 import { findChallenge, SecondFactorForm } from './second-factor-form'
 import { SignInProblem } from './sign-in-problem'
 
@@ -24,7 +25,7 @@ export function EmailLink() {
   }
   const signIn = useMutation({
     mutationFn: () => fetchData(api.POST('/api/signin/email/link', { body: { token } })),
-    onSuccess: goHome,
+    onSuccess: ({ payload }) => (payload.passwordRemoved ? undefined : goHome()),
   })
   const challenge = findChallenge(signIn.error)
   return (
@@ -32,7 +33,9 @@ export function EmailLink() {
       <Title order={1} mb="md">
         Sign in
       </Title>
-      {challenge ? (
+      {signIn.data?.payload.passwordRemoved ? (
+        <RemovedPasswordForm onDone={goHome} />
+      ) : challenge ? (
         <SecondFactorForm challenge={challenge} onDone={goHome} onCancel={() => navigate({ to: '/', search: {} })} />
       ) : (
         <Stack gap="sm">

@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { AddressForm } from './address-form'
+import { RemovedPasswordForm } from './removed-password-form'
 import { findChallenge } from './second-factor-form'
 import { SignInProblem } from './sign-in-problem'
 
@@ -41,9 +42,10 @@ type CodeFormProps = { request: string; onDone: () => void; onChallenge: (challe
 
 function CodeForm({ request, onDone, onChallenge }: CodeFormProps) {
   const [code, setCode] = useState('')
+  const [isPasswordRemoved, setIsPasswordRemoved] = useState(false)
   const signIn = useMutation({
     mutationFn: () => fetchData(api.POST('/api/signin/email/code', { body: { request, code } })),
-    onSuccess: onDone,
+    onSuccess: ({ payload }) => (payload.passwordRemoved ? setIsPasswordRemoved(true) : onDone()),
     onError: (error) => {
       const challenge = findChallenge(error)
       if (challenge) onChallenge(challenge)
@@ -53,6 +55,7 @@ function CodeForm({ request, onDone, onChallenge }: CodeFormProps) {
     event.preventDefault()
     signIn.mutate()
   }
+  if (isPasswordRemoved) return <RemovedPasswordForm onDone={onDone} />
   return (
     <form onSubmit={submit}>
       <Stack gap="sm">

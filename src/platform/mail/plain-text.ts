@@ -33,15 +33,17 @@ export const toPlainDevice = (text: string): string =>
     MAX_DEVICE_LENGTH,
   )
 
+const IMPERSONAL: TemplateName[] = ['verification', 'emailChanged', 'passwordRemoved']
+
 /**
  * Returns the values of a template without text that strangers could use to send messages: a sign-up, an invitation or
- * a sign-in makes us write to others. Mails about a new address contain no name, because the person who entered the address
- * chose the name.
+ * a sign-in makes us write to others. Mails about an address that was not confirmed contain no name, because the person
+ * who entered the address chose the name.
  */
 export function toPlainValues(template: TemplateName, values: Record<string, string>): Record<string, string> {
   if (template === 'message') return values
   const { name = '', inviter = '', workspace = '', device = '' } = values
-  const impersonal = template === 'verification' || template === 'emailChanged'
+  const impersonal = IMPERSONAL.includes(template)
   return {
     ...values,
     ...{ name: impersonal ? '' : toPlainName(name), inviter: toPlainName(inviter), workspace: toPlainName(workspace) },

@@ -22,6 +22,7 @@ export const templateSettings = defineSettings(
     invitation: template,
     message: template,
     newDevice: template,
+    passwordRemoved: template,
     emailChanged: template,
   }),
 )

@@ -87,6 +87,14 @@ somebody signed in to your account at {{site}} from a new device:
 
 If this was not you, change your password. That ends all other sessions.`,
   },
+  passwordRemoved: {
+    subject: 'Your password at {{site}} was removed',
+    text: `Hello,
+
+you have just proved that this e-mail address is yours by signing in to {{site}} with it. Until then the address of your account was not confirmed, and somebody else could have created the account in your name. To be safe, its password was removed, and all other sessions have ended.
+
+Choose a new password in your account, or go on signing in by e-mail.`,
+  },
   emailChanged: {
     subject: 'Your e-mail address at {{site}} was changed',
     path: '/revert-email?token={{token}}',

@@ -2,12 +2,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
 import { removeExpired } from '../../../src/accounts/email-signin/request'
 import { users } from '../../../src/accounts/tables'
+import { codeAt, decodeBase32, stepAt } from '../../../src/accounts/totp/codes'
 import { config } from '../../../src/config'
+import { now } from '../../../src/core/clock'
 import { runDueJobs } from '../../../src/jobs/runner'
 import { withLease } from '../../../src/jobs/with-lease'
 import { createTestTenant, statusAndCode, type TestResponse } from '../../test-tenant'
 import { createMailReader, password } from '../mail/mail-fixtures'
-import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
+import { advanceClock, bearer, MINUTE, resetClock } from '../session-fixtures'
 
 const EMAIL = 'ada@lovelace.test'
 const INVALID_CODE = [401, 'INVALID_CODE']
@@ -34,6 +36,8 @@ async function createFixture(settings: Record<string, unknown> = {}) {
   const { outbox } = createMailReader(home)
   const { anonymous } = home
   const mails = async () => (await outbox()).filter(({ template }: { template: string }) => template === 'emailSignIn')
+  const readPasswordNotices = async () =>
+    (await outbox()).filter(({ template }: { template: string }) => template === 'passwordRemoved')
   const readLatest = async () => {
     const { text, to } = (await mails()).at(-1)
     return { to, code: /^\d{8}$/m.exec(text)?.[0] ?? '', token: /sign-in\?token=([\w-]{43})$/m.exec(text)?.[1] ?? '' }
@@ -45,7 +49,7 @@ async function createFixture(settings: Record<string, unknown> = {}) {
   const isVerified = async (email: string) =>
     (await home.tenant.db.select().from(users).where(eq(users.email, email)).get())?.emailVerified
   const byLink = (token: string, more = {}) => anonymous.post('/signin/email/link', { token, ...more })
-  return { ...home, admin, ada, configure, mails, readLatest, request, byCode, byLink, isVerified }
+  return { ...home, admin, ada, configure, mails, readLatest, readPasswordNotices, request, byCode, byLink, isVerified }
 }
 
 const wrongCode = (code: string) => `${code[0] === '0' ? '1' : '0'}${code.slice(1)}`
@@ -148,14 +152,44 @@ describe('sign-in by e-mail', () => {
   })
 
   test('the owner of an address takes over an account that never verified it, and its credentials end', async () => {
-    const { anonymous, request, readLatest, byLink, isVerified } = await createFixture()
+    const { anonymous, request, readLatest, byLink, byCode, isVerified, readPasswordNotices } = await createFixture()
     const thief = { username: 'eve', email: 'grace@navy.test', password, authType: 'oauth' }
     const { token } = (await anonymous.post('/signup', thief)).body.payload
     await request('grace@navy.test')
     const { body } = await byLink((await readLatest()).token)
     expect([body.payload.user.username, await isVerified('grace@navy.test')]).toEqual(['eve', true])
+    expect(body.payload.passwordRemoved).toBeTrue()
+    const [notice, ...others] = await readPasswordNotices()
+    expect([notice.to, notice.text, others]).toEqual([
+      'grace@navy.test',
+      expect.stringContaining('its password was removed'),
+      [],
+    ])
+    expect(notice.text).not.toContain('eve')
     expect((await anonymous.with({ authorization: `Bearer ${token}` }).get('/me')).status).toBe(401)
     expect(statusAndCode(await anonymous.post('/signin', thief))).toEqual([401, 'INVALID_CREDENTIALS'])
+    const next = await byCode(await request('grace@navy.test'), (await readLatest()).code)
+    expect([next.status, next.body.payload.passwordRemoved, (await readPasswordNotices()).length]).toEqual([
+      200,
+      undefined,
+      1,
+    ])
+  })
+
+  test('the answer after the second factor says that the password was removed', async () => {
+    const { anonymous, tenant, request, readLatest, byLink } = await createFixture()
+    const sent = { username: 'grace', email: 'grace@navy.test', password, authType: 'oauth' }
+    const { user, token } = (await anonymous.post('/signup', sent)).body.payload
+    const grace = anonymous.with(bearer(token))
+    const { secret } = (await grace.post('/me/totp')).body
+    const code = () => codeAt(decodeBase32(secret), stepAt(now()))
+    expect((await grace.post('/me/totp/confirm', { code: code() })).status).toBe(200)
+    advanceClock(MINUTE)
+    await request('grace@navy.test')
+    const { challenge } = (await byLink((await readLatest()).token)).body.details
+    const { status, body } = await anonymous.post('/signin', { challenge, code: code(), authType: 'oauth' })
+    expect([status, body.payload.passwordRemoved]).toEqual([200, true])
+    expect((await tenant.db.select().from(users).where(eq(users._id, user._id)).get())?.password).toBeNull()
   })
 
   test('a user with a second factor is still asked for it', async () => {

@@ -9,7 +9,8 @@ describe('the templates of mails', () => {
     await setConfiguration(tenant, 'mail-templates', { invitation: { subject: 'Join {{site}}' } })
     const { body } = await as('admin').get('/mails/templates')
     expect(body.map(({ name }: { name: string }) => name)).toEqual([
-      ...['verification', 'passwordReset', 'emailSignIn', 'invitation', 'message', 'newDevice', 'emailChanged'],
+      ...['verification', 'passwordReset', 'emailSignIn', 'invitation', 'message', 'newDevice'],
+      ...['passwordRemoved', 'emailChanged'],
     ])
     expect(body[3]).toEqual({
       name: 'invitation',

@@ -309,7 +309,7 @@ describe('accounts of users of a provider', () => {
   })
 
   test('a verified identity takes over the account with its unverified address and revokes all other access', async () => {
-    const { browser, anonymous, tenant } = await createSocialFixture(at)
+    const { browser, anonymous, tenant, as } = await createSocialFixture(at)
     const body = { username: 'thief', email: 'ada@lovelace.test', password, authType: 'oauth' }
     const { token, refreshToken, user } = (await anonymous.post('/signup', body)).body.payload
     const thief = anonymous.with({ authorization: `Bearer ${token}` })
@@ -320,6 +320,8 @@ describe('accounts of users of a provider', () => {
     await visitor.signIn('google')
     expect((await visitor.get('/me')).body).toMatchObject({ _id: user._id, emailVerified: true })
     expect((await thief.get('/me')).status).toBe(401)
+    const mails = (await as('admin').get('/mails?to=ada@lovelace.test')).body
+    expect(mails.map(({ template }: { template: string }) => template)).toContain('passwordRemoved')
     expect((await anonymous.get('/me', { 'x-api-key': key })).status).toBe(401)
     expect((await anonymous.post('/token/refresh', { refreshToken })).status).toBe(401)
     expect((await anonymous.post('/signin', { username: 'thief', password })).status).toBe(401)
