@@ -52,6 +52,16 @@ export const EntityImportResult = t.Object({
   imported: t.Number(),
   failed: t.Number(),
   errors: t.Array(t.Object({ line: t.Number(), code: t.String(), message: t.String() })),
+  understood: t.Optional(
+    t.Object(
+      {
+        separator: t.String(),
+        encoding: t.String(),
+        columns: t.Array(t.String(), { description: 'the fields that the columns fill, in their order' }),
+      },
+      { description: 'how a CSV file was read' },
+    ),
+  ),
 })
 
 export const EntitiesDeleted = t.Object({ success: t.Literal(true), deletedCount: t.Number() })

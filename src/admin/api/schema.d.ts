@@ -1880,6 +1880,11 @@ export interface components {
                 code: string;
                 message: string;
             }[];
+            understood?: {
+                separator: string;
+                encoding: string;
+                columns: string[];
+            };
         };
         EntityInput: {
             identifier?: string | null;
@@ -6599,6 +6604,10 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "ndjson" | "csv";
+                separator?: string;
+                decimal?: "point" | "comma";
+                bom?: boolean;
+                titles?: boolean;
                 $select?: string;
                 $flat?: boolean;
                 $populate?: string;
@@ -6627,6 +6636,9 @@ export interface operations {
                 mode?: "create" | "upsert";
                 dryRun?: boolean;
                 atomic?: boolean;
+                timezone?: string;
+                separator?: string;
+                decimal?: "point" | "comma";
             };
             path: {
                 key: string;

@@ -7,6 +7,12 @@ const BOOLEAN_BY_TEXT = new Map([
   ['0', false],
 ])
 
+/** Spreadsheets write `TRUE`, and Python `True`. */
+const WORDS = new Map([
+  ['true', true],
+  ['false', false],
+])
+
 export const boolean = fieldType<boolean>({
   typescript: 'boolean',
   jsonSchema: { type: 'boolean' },
@@ -14,5 +20,5 @@ export const boolean = fieldType<boolean>({
   toIndexKey: (value) => (value ? 'true' : 'false'),
   fromIndexKey: (key) => key === 'true',
   parse: (text) => BOOLEAN_BY_TEXT.get(text),
-  isPlainInCsv: true,
+  fromCell: (cell) => WORDS.get(cell.trim().toLowerCase()),
 })

@@ -1,4 +1,5 @@
 import { isIsoDate } from '../../core/clock'
+import { readDay } from './cell-notation'
 import { fieldType } from './field-type'
 
 /** A day: YYYY-MM-DD. */
@@ -10,5 +11,5 @@ export const date = fieldType<string>({
   toMillis: (key) => Date.parse(key),
   parse: (text) => (isIsoDate(text) ? text : undefined),
   bounds: 'value',
-  isPlainInCsv: true,
+  fromCell: readDay,
 })

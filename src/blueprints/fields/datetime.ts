@@ -1,4 +1,5 @@
 import { isIsoDate, isIsoDateTime } from '../../core/clock'
+import { readMoment } from './cell-notation'
 import { fieldType } from './field-type'
 import { numberKey, numberOf } from './index-key-codec'
 
@@ -16,5 +17,5 @@ export const datetime = fieldType<string>({
     return isIsoDateTime(value) ? value : undefined
   },
   bounds: 'value',
-  isPlainInCsv: true,
+  fromCell: readMoment,
 })

@@ -1,3 +1,4 @@
+import { readNumber, toPlainDecimal } from './cell-notation'
 import { decimalSum } from './exact-sum'
 import { fieldType } from './field-type'
 import { decimalKey, decimalOf } from './index-key-codec'
@@ -20,5 +21,9 @@ export const decimal = fieldType<string>({
   parse: (text) => (DECIMAL_PATTERN.test(text) ? text : undefined),
   bounds: 'value',
   parseBound: (written) => (typeof written === 'number' ? `${written}` : undefined),
-  isPlainInCsv: true,
+  fromCell: (cell, notation) => {
+    const text = readNumber(cell, notation)
+    return text === undefined || DECIMAL_PATTERN.test(text) ? text : toPlainDecimal(text)
+  },
+  hasDecimalPoint: true,
 })

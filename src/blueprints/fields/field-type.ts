@@ -1,3 +1,4 @@
+import type { CellNotation } from './cell-notation'
 import type { ExactSum } from './exact-sum'
 
 /** A field type: how values are validated, indexed and ordered, and how queries write them. */
@@ -39,8 +40,13 @@ export type FieldType<Value = unknown> = {
   supportsPatterns?: true
   /** Whether full-text search finds its words. */
   isSearchable?: true
-  /** Whether CSV never escapes its values as formulas, although they may begin with a sign. */
-  isPlainInCsv?: true
+  /**
+   * Returns the value of a cell of a table, as spreadsheets and other programs write it, or undefined when it is none.
+   * Types without it have texts or JSON in cells; only texts are escaped, where a spreadsheet would read a formula.
+   */
+  fromCell?(cell: string, notation: CellNotation): Value | undefined
+  /** Whether a cell has a decimal point, or a comma where the table is written so. */
+  hasDecimalPoint?: true
 }
 
 type JsonSchema = {

@@ -1,3 +1,4 @@
+import type { CellNotation } from './cell-notation'
 import { integerSum } from './exact-sum'
 import { fieldType } from './field-type'
 import { numberKey, numberOf } from './index-key-codec'
@@ -13,5 +14,6 @@ export const integer = fieldType<number>({
   exactSum: integerSum,
   parse: number.parse as (text: string) => number | undefined,
   bounds: 'value',
-  isPlainInCsv: true,
+  fromCell: number.fromCell as (cell: string, notation: CellNotation) => number | undefined,
+  hasDecimalPoint: true,
 })

@@ -1,3 +1,4 @@
+import { readNumber } from './cell-notation'
 import { doubleSum } from './exact-sum'
 import { fieldType } from './field-type'
 import { numberKey, numberOf } from './index-key-codec'
@@ -15,5 +16,9 @@ export const number = fieldType<number>({
       ? Number(text)
       : undefined,
   bounds: 'value',
-  isPlainInCsv: true,
+  fromCell: (cell, notation) => {
+    const text = readNumber(cell, notation)
+    return text === undefined ? undefined : Number(text)
+  },
+  hasDecimalPoint: true,
 })

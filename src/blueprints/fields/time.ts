@@ -1,3 +1,4 @@
+import { readTimeOfDay } from './cell-notation'
 import { fieldType } from './field-type'
 
 const TIME_PATTERN = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/
@@ -12,5 +13,5 @@ export const time = fieldType<string>({
   toHour: (key) => Number(key.slice(0, 2)),
   parse: (text) => (TIME_PATTERN.test(text) ? text : undefined),
   bounds: 'value',
-  isPlainInCsv: true,
+  fromCell: readTimeOfDay,
 })

@@ -24,7 +24,8 @@ export function getTypeAtPath(schema: unknown, path: string): PartType | undefin
 const unwrapList = (schema: unknown): unknown =>
   getOwn(schema, 'type') === 'array' && getOwn(schema, 'items') ? unwrapList(getOwn(schema, 'items')) : schema
 
-const getOwn = (of: unknown, key: string): unknown =>
+/** Returns a property that an object has itself, or undefined. */
+export const getOwn = (of: unknown, key: string): unknown =>
   of !== null && typeof of === 'object' && Object.hasOwn(of, key) ? (of as Record<string, unknown>)[key] : undefined
 
 /**

@@ -16,7 +16,7 @@ import type { ReferenceGraph } from '../write/recomputation'
 import { RestrictedDelete } from '../write/restricted-delete'
 import { updateEntity } from '../write/update'
 import { findExistingNames, insertBulk, readDeletedByNames, readStoredByNames } from './bulk-insert'
-import { type Operation, withIdentifier } from './operation'
+import { type Operation, withIdentifier, withStoredParts } from './operation'
 import type { Precomputation } from './precomputation'
 import { SizeLimit } from './size-limit'
 import type { TouchedEntity } from './undo-journal'
@@ -165,12 +165,17 @@ export class BatchExecutor {
 
   async #updateOne(operation: Operation, storedByName: Map<string, StoredEntity>): Promise<OperationResult> {
     const { tx, model, ctx, readable } = this
-    const { op, name, data } = operation
+    const { op, name } = operation
     const before = requireWritable(model, storedByName.get(name), requireRowScope(model, 'update', ctx.actor), ctx)
     // Consumed before the update, because the work grows with the size of the entity.
     this.#sizeLimit.consume(before.shown.length)
     this.touched.push({ seq: before.seq, _id: before._id, before })
-    const { doc, known, sent, ...changed } = createChange(model, ctx, before, parseBody(data, ctx.actor))
+    const { doc, known, sent, ...changed } = createChange(
+      model,
+      ctx,
+      before,
+      parseBody(withStoredParts(operation, before), ctx.actor),
+    )
     const computedDoc = this.precomputation.getComputed(operation, doc, known)
     const row = await updateEntity(tx, model, before, { ...changed, doc: computedDoc }, readable)
     this.#sizeLimit.consume(Math.max(0, row[0].length - before.shown.length))

@@ -1,7 +1,7 @@
 import type { PublicCtx } from '../../accounts/context'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { mayReadField, requireRowScope } from '../../blueprints/permissions'
+import { requireRowScope } from '../../blueprints/permissions'
 import { toBodyStream } from '../../core/body-stream'
 import { badRequest, Problem } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
@@ -11,14 +11,15 @@ import { populateLines } from '../populate/populate'
 import { createPopulatePlan } from '../populate/populate-plan'
 import { readFairly, streamFairly } from '../query/fair-reads'
 import { resolveLikes } from '../query/like-filter'
-import { parseQuery, type Query } from '../query/query-parser'
+import { parseQuery } from '../query/query-parser'
 import { streamInThread } from '../query/threaded-reads'
 import { createHeaders, getQueryString, parseResponseShape, type RequestedShape, withoutPrivilege } from '../request'
 import { ensureSearchIndex } from '../search/search-index'
-import { createSerializer, FLAT_SHAPE, parseEntity } from '../store/serializer'
-import { escapeFormula, HEADER_COLUMNS, toCell, toCsvRow } from './csv'
+import { createSerializer, FLAT_SHAPE } from '../store/serializer'
+import { csvFormat } from './csv-format'
+import { takeExportOptions } from './export-options'
 import { scanMatching } from './export-scan'
-import { CONTENT_TYPES, parseFormat } from './format'
+import { CONTENT_TYPES } from './format'
 
 /** Options that make no sense for an export, which contains all matching entities, oldest first. */
 const LIST_OPTIONS = ['$sort', '$limit', '$skip', '$page', '$after', '$count']
@@ -29,8 +30,7 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
   const model = await getModel(ctx, key)
   const rowScope = requireRowScope(model, 'read', ctx.actor)
   const search = new URLSearchParams(getQueryString(request))
-  const format = parseFormat(search) ?? 'ndjson'
-  search.delete('format')
+  const { format, csv } = takeExportOptions(model, ctx.actor, search)
   for (const option of LIST_OPTIONS)
     if (parseOptional(search.get(option)))
       badRequest({ path: option, message: `${option} is not supported: an export contains all matching entities.` })
@@ -49,7 +49,7 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
     return threaded
   }
   const resolvedQuery = await readFairly(ctx, request, (db) => resolveLikes(db, model, query))
-  const { head, lines } = format === 'csv' ? csvFormat(model, ctx, query) : ndjsonFormat(model, ctx, shape)
+  const { head, lines } = csv ? csvFormat(model, ctx, query, csv) : ndjsonFormat(model, ctx, shape)
 
   async function* texts(db: Db) {
     try {
@@ -73,7 +73,8 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
   return new Response(toBodyStream(streamFairly(ctx, request, texts)), { headers })
 }
 
-type LineFormat = { head: string; lines: (slice: string[], db: Db) => Iterable<string> | AsyncIterable<string> }
+/** How a file begins, and how the entities of a slice look in it. */
+export type LineFormat = { head: string; lines: (slice: string[], db: Db) => Iterable<string> | AsyncIterable<string> }
 
 function ndjsonFormat(model: Model, ctx: PublicCtx, { related, ...shape }: RequestedShape): LineFormat {
   const { select } = shape
@@ -85,20 +86,5 @@ function ndjsonFormat(model: Model, ctx: PublicCtx, { related, ...shape }: Reque
       // A new plan for each slice, because permissions on related entities may have changed.
       yield* populateLines({ ...ctx, db }, await createPopulatePlan(ctx, model, related, select), shape, slice)
     },
-  }
-}
-
-function csvFormat(model: Model, { actor }: PublicCtx, { select }: Query): LineFormat {
-  const isChosen = (name: string) =>
-    !select || select.includes(name) || name === '_id' || name === 'identifier' || isOfMetadata(name)
-  const isOfMetadata = (name: string) => select?.includes('metadata') && model.field.has(name)
-  const system = HEADER_COLUMNS.filter(isChosen)
-  const fields = model.fields.filter((field) => mayReadField(field, actor) && isChosen(field.key))
-  return { head: toCsvRow([...system, ...fields.map(({ key }) => key)]), lines: (slice) => [slice.map(line).join('')] }
-
-  function line(shown: string) {
-    const entity = parseEntity(shown)
-    const headerCells = system.map((name) => escapeFormula((entity[name] ?? '') as string))
-    return toCsvRow([...headerCells, ...fields.map((field) => toCell(field, entity.metadata[field.key]))])
   }
 }

@@ -5,6 +5,7 @@ import type { Model } from '../../blueprints/model'
 import { requireRowScope, rowScopeOf } from '../../blueprints/permissions'
 import { parseJson, requireStorable } from '../../core/body'
 import { type FieldError, Problem } from '../../core/problem'
+import { type TimeZone, UTC } from '../../core/time-zone'
 import { assertQuotaLeft, openQuota } from '../../limits/quota-check'
 import { isQuotaExceeded } from '../../limits/quota-description'
 import { Busy } from '../../storage/errors'
@@ -17,14 +18,21 @@ import { parseIdentifier } from '../write/document'
 import { rethrowConflict } from '../write/retry'
 import { BatchExecutor } from './batch-executor'
 import { AdaptiveBatchSize, MIN_BATCH_LINES } from './batch-size'
-import { parseCells, parseColumns, toDocument } from './csv'
+import { CsvTable, throwMalformedLine } from './csv-table'
 import { ImportDryRun, ignoreRollback } from './import-dry-run'
-import { type ImportOptions, ImportReader, parseImportOptions } from './import-reader'
+import {
+  type ImportOptions,
+  ImportReader,
+  parseImportCsvOptions,
+  parseImportOptions,
+  parseImportTimeZone,
+} from './import-reader'
 import type { Line } from './line-reader'
 import { type Operation, resolveFilesOf } from './operation'
 import { Precomputation } from './precomputation'
 import { ImportProgress, type ImportReport } from './progress'
 import { UndoJournal } from './undo-journal'
+import { addTimeZone } from './zoned-times'
 
 const MAX_REPORTED_ERRORS = 1_000
 const MAX_ATTEMPTS = 10 // attempts per batch, when the database is busy
@@ -42,13 +50,19 @@ export async function importAll(originalCtx: Ctx, key: string, request: Request)
   const options = parseImportOptions(request)
   if (options.mode === 'create' || !rowScopeOf(model, 'update', ctx.actor)) requireRowScope(model, 'create', ctx.actor)
   disableIdleTimeout(request)
-  const run = new ImportRun(ctx, key, options, model, new ImportReader(request))
+  const zone = parseImportTimeZone(request)
+  const csv = options.format === 'csv' ? parseImportCsvOptions(request) : undefined
+  const table = csv && new CsvTable(model, ctx.actor, { decimal: csv.decimal, zone: zone ?? UTC }, csv)
+  const reader = new ImportReader(request, options.format)
+  const run = new ImportRun(ctx, key, options, model, { reader, table, zone })
   return run.run()
 }
 
+/** Where the lines of an import come from; `zone` is that of their times, where it is named. */
+type ImportSource = { reader: ImportReader; table?: CsvTable; zone?: TimeZone }
+
 class ImportRun {
   #report: ImportReport = { imported: 0, failed: 0, errors: [] }
-  #columns?: string[]
   #turns: WorkTurns
   #journal?: UndoJournal
   #dryRun?: ImportDryRun
@@ -65,10 +79,10 @@ class ImportRun {
     private key: string,
     private options: ImportOptions,
     private model: Model,
-    private reader: ImportReader,
+    private source: ImportSource,
   ) {
     this.#turns = new WorkTurns(ctx)
-    this.#progress = new ImportProgress(ctx, key, options, reader, this.#report)
+    this.#progress = new ImportProgress(ctx, key, options, source.reader, this.#report)
     if (options.dryRun) this.#dryRun = new ImportDryRun(ctx.actor)
   }
 
@@ -83,14 +97,20 @@ class ImportRun {
     const { imported, failed, errors } = this.#report
     // Malformed lines were found before the rejected lines of their batch.
     errors.sort((one, other) => one.line - other.line)
-    return { imported: this.options.atomic && failed ? 0 : imported, failed, errors }
+    return { imported: this.options.atomic && failed ? 0 : imported, failed, errors, ...this.#describeTable() }
+  }
+
+  #describeTable(): Pick<ImportReport, 'understood'> {
+    const { columns, dialect } = this.source.table ?? {}
+    if (!columns) return {}
+    return { understood: { separator: dialect!.separator!, encoding: this.source.reader.encoding, columns } }
   }
 
   async #readLines() {
     if (this.options.atomic && !this.options.dryRun) this.#journal = await UndoJournal.open(this.ctx, this.key)
     try {
       let [slice, size]: [PlannedLine[], number] = [[], 0]
-      for await (const lines of this.reader.readLines(this.options.format === 'csv')) {
+      for await (const lines of this.source.reader.readLines(this.source.table?.dialect)) {
         const parsed = await this.#turns.run(() => lines.map((line) => this.#parseLine(line)))
         for (const [n, planned] of parsed.entries()) {
           const line = lines[n]!
@@ -109,7 +129,7 @@ class ImportRun {
         }
       }
       await this.#writeBatch(slice)
-      if (this.options.format === 'csv' && !this.#columns)
+      if (this.source.table && !this.source.table.isReadable)
         throw new Problem(400, 'MALFORMED_BODY', 'The file is empty: a CSV must start with a header line.')
       await this.#journal?.commit()
       this.#journal = undefined
@@ -118,32 +138,30 @@ class ImportRun {
     }
   }
 
-  /** Returns the operation of a line, or what is wrong with it; undefined for the header line. */
+  /** Returns the operation of a line, or what is wrong with it; undefined for a line without values. */
   #parseLine({ line, text, problem }: Line): PlannedLine | Problem | undefined {
     try {
       if (problem) throw problem
-      const cells =
-        this.options.format === 'csv' ? (parseCells(text) ?? throwMalformedLine('Check its quotes.')) : undefined
-      if (cells && !this.#columns) {
-        this.#columns = parseColumns(this.model, this.ctx.actor, cells)
-        return
-      }
-      const data = cells ? this.#row(cells) : parseLine(text)
+      const data = this.source.table ? this.source.table.readRow(text) : parseLine(text)
+      if (data === undefined) return
+      if (this.source.table) requireStorable(data)
+      else if (this.source.zone) addTimeZone(this.model, data, this.source.zone)
       const { identifier } = (data ?? {}) as { identifier?: unknown }
       const name = parseIdentifier(identifier) ?? ''
-      return { line, operation: { op: name ? this.options.mode : 'create', name, data, _id: Bun.randomUUIDv7() } }
+      return {
+        line,
+        operation: {
+          op: name ? this.options.mode : 'create',
+          name,
+          data,
+          _id: Bun.randomUUIDv7(),
+          parts: this.source.table?.parts,
+        },
+      }
     } catch (error) {
-      // Without columns, no line can be read.
-      if (!(error instanceof Problem) || (this.options.format === 'csv' && !this.#columns)) throw error
+      if (!(error instanceof Problem) || (this.source.table && !this.source.table.isReadable)) throw error
       return error
     }
-  }
-
-  #row(cells: string[]) {
-    const columns = this.#columns!
-    if (cells.length !== columns.length)
-      throwMalformedLine(`It has ${cells.length} cells, but the header has ${columns.length} columns.`)
-    return requireStorable(toDocument(this.model, columns, cells))
   }
 
   /** Writes a batch at once; if a line is rejected, writes it in small batches, and these line by line if needed. */
@@ -274,10 +292,6 @@ const isRefusal = (error: unknown) => error instanceof Problem && error.status <
 function describeProblem({ message, more: { details } }: Problem) {
   const flaws = Array.isArray(details) ? (details as FieldError[]).map((flaw) => flaw.message) : []
   return (flaws.length ? flaws.slice(0, 5).join(' ') : message).slice(0, 500)
-}
-
-const throwMalformedLine = (message: string): never => {
-  throw new Problem(400, 'MALFORMED_LINE', `This line cannot be read. ${message}`)
 }
 
 function parseLine(text: string): unknown {

@@ -9,6 +9,8 @@ export type ImportReport = {
   imported: number
   failed: number
   errors: { line: number; code: string; message: string }[]
+  /** How a CSV file was read; its columns are what they fill. */
+  understood?: { separator: string; encoding: string; columns: string[] }
 }
 
 const EVENT_INTERVAL_MS = 1_000 // ms

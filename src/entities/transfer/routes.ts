@@ -33,6 +33,21 @@ const linesContent = (description: string) => ({
 })
 const formatParameter = ['format', 'string', 'default: ndjson', { enum: ['ndjson', 'csv'] }] as const
 
+const csvParameters = [
+  ['separator', 'string', 'of CSV: `,`, `;`, `|` or `tab`'],
+  [
+    'decimal',
+    'string',
+    'of CSV: `comma` for numbers such as 1,5; not with a comma as separator',
+    { enum: ['point', 'comma'] },
+  ],
+] as const
+const csvExportParameters = [
+  ...csvParameters,
+  ['bom', 'boolean', 'of CSV: begins the file with a byte order mark, by which spreadsheets recognise UTF-8'],
+  ['titles', 'boolean', 'of CSV: names the columns by the titles of their fields'],
+] as const
+
 const exportRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
   .use(guard('entities'))
   .get('/export', ({ ctx, params, request }) => exportAll(ctx, params.key, request), {
@@ -44,10 +59,14 @@ const exportRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['e
       summary: 'Export entities as NDJSON or CSV',
       description:
         'Exports all matching entities, oldest first. Takes the filters of the list. In CSV, lists and objects are JSON, and ' +
-        'texts that a spreadsheet would read as a formula are prefixed with an apostrophe. Only NDJSON supports `$populate`.',
-      parameters: [formatParameter, ...filterParameters.filter(([name]) => name === '$select'), ...shapeParameters].map(
-        toParameter,
-      ),
+        'texts that a spreadsheet would read as a formula are prefixed with an apostrophe. Only NDJSON supports `$populate`. ' +
+        'A field that is called like an option of CSV is filtered by; then `$separator`, `$decimal`, `$bom` and `$titles` are the options.',
+      parameters: [
+        formatParameter,
+        ...csvExportParameters,
+        ...filterParameters.filter(([name]) => name === '$select'),
+        ...shapeParameters,
+      ].map(toParameter),
       responses: { 200: linesContent('One line per entity') },
     },
   })
@@ -62,6 +81,8 @@ const importParameters = [
   ],
   ['dryRun', 'boolean', 'validates the lines without saving'],
   ['atomic', 'boolean', 'saves nothing if a line is rejected'],
+  ['timezone', 'string', 'the IANA name of the zone of times that name none; NDJSON has none without it'],
+  ...csvParameters,
 ] as const
 
 const importRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
@@ -75,7 +96,8 @@ const importRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['e
       summary: 'Import entities from NDJSON or CSV',
       description:
         'One line per entity, flat, wrapped or as exported. A CSV starts with a header line, and an empty cell means ' +
-        'no value. Rejected lines are skipped, and the first 1,000 of them are reported.',
+        'no value. Without `separator`, its first line tells what separates the cells; `understood` in the answer says it. ' +
+        'Rejected lines are skipped, and the first 1,000 of them are reported.',
       parameters: importParameters.map(toParameter),
       requestBody: linesContent('The lines'),
     },

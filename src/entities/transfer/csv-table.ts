@@ -1,0 +1,89 @@
+import type { CellNotation } from '../../blueprints/fields/cell-notation'
+import type { Model } from '../../blueprints/model'
+import type { Caller } from '../../blueprints/permissions'
+import { badRequest, Problem } from '../../core/problem'
+import type { Doc } from '../store/doc'
+import { parseCells, SEPARATORS } from './csv'
+import { type CsvColumn, isHeaderRow, parseColumns, toDocument } from './csv-columns'
+import { CsvDialect, type CsvOptions, describeSeparator } from './csv-dialect'
+
+/** Reads the rows of a CSV file, whose first row names its columns. */
+export class CsvTable {
+  readonly dialect: CsvDialect
+  #columns?: CsvColumn[]
+  /** The paths into objects that columns fill. */
+  parts: string[][] | undefined
+  #rows = 0
+  #firstNumber?: string
+
+  constructor(
+    private model: Model,
+    private actor: Caller | undefined,
+    private notation: CellNotation,
+    options: CsvOptions,
+  ) {
+    this.dialect = new CsvDialect(options, (cells) => isHeaderRow(model, actor, cells))
+  }
+
+  /** Whether rows can be read: it has a header, whose columns are known. */
+  get isReadable() {
+    return !!this.#columns
+  }
+
+  /** What the columns fill; those without a name are left out. */
+  get columns() {
+    return this.#columns?.map(({ name }) => name).filter(Boolean)
+  }
+
+  /**
+   * Returns the properties of a row; undefined for the header, and for a row of empty cells.
+   * @throws 400 for a row that cannot be read, or for a file when it is not readable then
+   */
+  readRow(text: string): Doc | undefined {
+    const separator = this.dialect.separator!
+    const cells = parseCells(text, separator) ?? throwMalformedLine('Check its quotes.')
+    if (!this.#columns) {
+      this.#columns = parseColumns(this.model, this.actor, cells, this.notation)
+      const parts = this.#columns.flatMap(({ path }) => (path ? [path] : []))
+      if (parts.length) this.parts = parts
+      return
+    }
+    if (isBlank(cells, text)) return
+    this.#rows++
+    if (cells.length !== this.#columns.length) this.#assertLength(cells, text)
+    for (const [n, { name }] of this.#columns.entries()) if (!name && cells[n]) this.#assertRunningNumber(cells[n], n)
+    return toDocument(this.#columns, cells)
+  }
+
+  /** Further cells may be there if they are empty. @throws 400 */
+  #assertLength(cells: string[], text: string) {
+    const count = this.#columns!.length
+    if (cells.length > count && cells.slice(count).every((cell) => !cell.trim())) return
+    const other = SEPARATORS.find((one) => one !== this.dialect.separator && parseCells(text, one)?.length === count)
+    const hint =
+      other && count > 1
+        ? ` Its cells are separated by ${describeSeparator(other)}, those of the header by ${describeSeparator(this.dialect.separator!)}.`
+        : ''
+    throwMalformedLine(`It has ${cells.length} cells, but the header has ${count} columns.${hint}`)
+  }
+
+  /**
+   * Some programs begin each row with its number (0 or 1 for the first), in a column without a name. It is left out;
+   * other values have to have a name. @throws 400 for the file when its first row has another value, else for the row
+   */
+  #assertRunningNumber(cell: string, n: number) {
+    if (this.#rows === 1 && n === 0 && (cell === '0' || cell === '1')) this.#firstNumber = cell
+    if (n === 0 && this.#firstNumber && cell === String(Number(this.#firstNumber) + this.#rows - 1)) return
+    const message = `Column ${n + 1} has values, but the header has no name for it. Name it, or leave it out.`
+    if (this.#rows === 1) this.#columns = undefined
+    badRequest({ path: `/columns/${n}`, message })
+  }
+}
+
+const isBlank = (cells: string[], text: string) =>
+  cells.every((cell) => cell === '') || (!text.includes('"') && cells.every((cell) => cell.trim() === ''))
+
+/** @throws 400 MALFORMED_LINE */
+export const throwMalformedLine = (message: string): never => {
+  throw new Problem(400, 'MALFORMED_LINE', `This line cannot be read. ${message}`)
+}
