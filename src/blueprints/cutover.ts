@@ -4,7 +4,7 @@ import type { Db, Tx } from '../storage/port'
 import { bumpVersion } from '../tenancy/cache'
 import { applyFieldNumbers, deleteRetiredFields } from './field-numbers'
 import { nextHistory } from './history'
-import { BLUEPRINT_CODE } from './number-sequence'
+import { readBlueprintCode, readLastEntityNumber } from './number-sequence'
 import { type ChangeError, diffDefinitions } from './schema-diff'
 import { alterations, blueprints } from './tables'
 
@@ -12,9 +12,10 @@ import { alterations, blueprints } from './tables'
  * Returns the progress at the start. Entities after `upto` (a `seq`) are written by processes that know the alteration.
  */
 export async function initialProgress(db: Db, key: string) {
-  const countQuery = `select count(*), coalesce(max(seq), 0) from entities where blueprint = ${BLUEPRINT_CODE}`
-  const [row] = (await db.query(countQuery, [key])) as number[][]
-  return { created: -1, entity: -1, done: 0, total: Number(row![0]), upto: Number(row![1]) }
+  const code = await readBlueprintCode(db, key)
+  const upto = await readLastEntityNumber(db, code)
+  const [[total] = []] = upto ? await db.query('select count(*) from entities where blueprint = ?', [code]) : [[0]]
+  return { created: -1, entity: -1, done: 0, total: Number(total), upto }
 }
 
 /** Returns the alteration if it is still in this state, in which it stays until the transaction ends. */

@@ -4,7 +4,7 @@ import type { Tx } from '../storage/port'
 import { type FieldTypeName, fieldTypes } from './fields'
 import type { FieldType } from './fields/field-type'
 import { namesFiles } from './file-fields'
-import { BLUEPRINT_CODE } from './number-sequence'
+import { hasEntities, readBlueprintCode, readLastEntityNumber } from './number-sequence'
 import type { Definition, Field, IndexReason } from './shapes'
 import { fieldIndexes } from './tables'
 
@@ -42,11 +42,7 @@ export async function addFieldIndexes(
   state: 'building' | 'ready',
 ) {
   const time = toIsoString(now())
-  const upto = Number(
-    (
-      await tx.query(`select coalesce(max(seq), 0) from entities where blueprint = ${BLUEPRINT_CODE}`, [blueprint])
-    )[0]![0],
-  )
+  const upto = state === 'building' ? await readLastEntityNumber(tx, await readBlueprintCode(tx, blueprint)) : 0
   for (const [number, reason] of reasons)
     await tx
       .insert(fieldIndexes)
@@ -83,10 +79,8 @@ export async function addRequiredIndexes(
         ),
       ),
     )
-  const [hasEntities] = await tx.query(`select 1 from entities where blueprint = ${BLUEPRINT_CODE} limit 1`, [
-    blueprint,
-  ])
-  await addFieldIndexes(tx, blueprint, reasons, hasEntities ? 'building' : 'ready')
+  const isUsed = await hasEntities(tx, await readBlueprintCode(tx, blueprint))
+  await addFieldIndexes(tx, blueprint, reasons, isUsed ? 'building' : 'ready')
 }
 
 /** Returns the reasons for the indexes that the writers of a blueprint maintain, by the numbers of their fields. */

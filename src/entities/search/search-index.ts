@@ -1,5 +1,6 @@
 import { restartBackfill } from '../../blueprints/cutover'
 import type { Model } from '../../blueprints/model'
+import { readLastEntityNumber } from '../../blueprints/number-sequence'
 import { Busy } from '../../storage/errors'
 import type { DeferredWrite, Tx } from '../../storage/port'
 import { writeInBackground } from '../../tenancy/background-write'
@@ -43,9 +44,9 @@ async function buildIndex(tenant: Tenant, model: Model) {
   await tenant.write(async (tx) => {
     const inserted = await tx.query(
       `insert into search_progress (blueprint, done, upto)
-       select key, 0, coalesce((select max(seq) from entities where blueprint = ?), 0) from blueprints where _id = ?
+       select key, 0, cast(? as bigint) from blueprints where _id = ?
        on conflict ("blueprint") do nothing returning upto`,
-      [model.code, model._id],
+      [await readLastEntityNumber(tx, model.code), model._id],
     )
     // Entities that were already prepared for an alteration have no words yet.
     if (inserted.length) await restartBackfill(tx, model.key)
