@@ -46,6 +46,7 @@ import entityVersionsPg from './postgres/0055_entity_versions.sql' with { type: 
 import versionChainsPg from './postgres/0059_version_chains.sql' with { type: 'text' }
 import blueprintCodesPg from './postgres/0060_blueprint_codes.sql' with { type: 'text' }
 import originalMessagesPg from './postgres/0061_original_messages.sql' with { type: 'text' }
+import subscriptionPausesPg from './postgres/0062_subscription_pauses.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -110,6 +111,7 @@ import tokensWithoutRowids from './sqlite/0058_tokens_without_rowids.sql' with {
 import versionChains from './sqlite/0059_version_chains.sql' with { type: 'text' }
 import blueprintCodes from './sqlite/0060_blueprint_codes.sql' with { type: 'text' }
 import originalMessages from './sqlite/0061_original_messages.sql' with { type: 'text' }
+import subscriptionPauses from './sqlite/0062_subscription_pauses.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -181,6 +183,7 @@ export const tenantMigrations: Migrations = {
     versionChains,
     blueprintCodes,
     originalMessages,
+    subscriptionPauses,
   ],
   postgres: [
     accountsPg,
@@ -230,6 +233,7 @@ export const tenantMigrations: Migrations = {
     versionChainsPg,
     blueprintCodesPg,
     originalMessagesPg,
+    subscriptionPausesPg,
   ],
   schema: readSchema(schema),
   rewriting: [48],

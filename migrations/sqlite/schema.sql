@@ -572,7 +572,7 @@ CREATE TABLE subscriptions (
   metadata text not null,
   created integer not null,
   updated integer not null
-, drift text) strict;
+, drift text, pause text, conflict text, ended_by text, period_anchor integer) strict;
 
 CREATE UNIQUE INDEX subscriptions_in_force on subscriptions (billable_entity_type, billable_entity_id) where status in ('active', 'trialing');
 
@@ -984,4 +984,4 @@ CREATE INDEX entities_to_alter on entities (blueprint, seq) where form = -1;
 
 CREATE INDEX entities_by_change on entities (blueprint, updated, created, seq);
 
-pragma user_version = 49;
+pragma user_version = 50;

@@ -9,7 +9,7 @@ export async function listPaymentUsesOfConnection(tx: Tx, connection: string): P
   const row = await tx.select().from(configurations).where(eq(configurations.key, 'payments-configuration')).get()
   const by = and(
     eq(subscriptions.providerSourceId, connection),
-    notInArray(subscriptions.status, [...TERMINAL_STATUSES, 'pending']),
+    notInArray(subscriptions.status, [...TERMINAL_STATUSES, 'pending', 'abandoned']),
   )
   const running = await tx.$count(subscriptions, by)
   return [

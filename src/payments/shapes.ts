@@ -142,6 +142,20 @@ export const Subscription = t.Object({
   trialEndsAt: nullableTime,
   cancelAtPeriodEnd: t.Boolean(),
   cancelRequested: t.Nullable(time),
+  pause: t.Nullable(
+    t.Object({
+      since: time,
+      resumes: t.Nullable(time),
+      reason: t.String({ description: 'such as pause_requested or trial_end_without_payment_method' }),
+    }),
+    { description: 'the pause at the provider; a paused subscription is `expired` until it is resumed' },
+  ),
+  conflict: maybe(
+    t.Object(
+      { subscriptionId: id, since: time },
+      { description: 'the other subscription in force, while this one is paid as well; an admin cancels one of them' },
+    ),
+  ),
   providerKind: t.Nullable(t.String()),
   providerSourceId: t.Nullable(t.String()),
   externalSubscriptionId: t.Nullable(t.String()),
@@ -163,6 +177,7 @@ export const SubscriptionList = t.Object({
   billableEntityId: filterField('for admins'),
   planId: filterField('comma-separated'),
   status: filterField('comma-separated'),
+  hasConflict: maybe(t.String({ description: 'those that wait for an admin', 'x-schema': { type: 'boolean' } })),
 })
 export const WorkspaceSubscriptionList = t.Object({
   ...listQuery,

@@ -18,6 +18,12 @@ export type ExternalIds = {
 }
 export type EntityType = 'user' | 'workspace'
 
+/** A pause at the provider: when it began, when it ends (null: when somebody resumes it), and the reason. */
+export type Pause = { since: string; resumes: string | null; reason: string }
+
+/** The subscription in force that keeps another one, which is paid as well, from coming into force. */
+export type Conflict = { subscriptionId: string; since: string }
+
 /** A `checkoutAmount` that is no amount: the checkouts of the subscription have different ones. */
 export const VARYING_CHECKOUT_AMOUNT = -1
 
@@ -122,6 +128,12 @@ export const subscriptions = sqliteTable(
     updated: timestamp().notNull(),
     /** The reported difference from the provider's state, as JSON, if it could not be repaired. */
     drift: text(),
+    pause: text({ mode: 'json' }).$type<Pause>(),
+    conflict: text({ mode: 'json' }).$type<Conflict>(),
+    /** Whether somebody asked for its end, or the provider reported it. Null for old rows. */
+    endedBy: text('ended_by').$type<'request' | 'provider'>(),
+    /** The start of its first period. Computed periods are counted from it, so that the 31st stays the 31st. */
+    periodAnchor: timestamp('period_anchor'),
   },
   ({ billableEntityType, billableEntityId, providerKind, externalSubscriptionId, ...by }) => [
     uniqueIndex('subscriptions_in_force')

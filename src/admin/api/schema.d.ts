@@ -3056,6 +3056,15 @@ export interface components {
             trialEndsAt: string | null;
             cancelAtPeriodEnd: boolean;
             cancelRequested: string | null;
+            pause: {
+                since: string;
+                resumes: string | null;
+                reason: string;
+            } | null;
+            conflict?: {
+                subscriptionId: string;
+                since: string;
+            };
             providerKind: string | null;
             providerSourceId: string | null;
             externalSubscriptionId: string | null;
@@ -3626,6 +3635,15 @@ export interface components {
             trialEndsAt: string | null;
             cancelAtPeriodEnd: boolean;
             cancelRequested: string | null;
+            pause: {
+                since: string;
+                resumes: string | null;
+                reason: string;
+            } | null;
+            conflict?: {
+                subscriptionId: string;
+                since: string;
+            };
             providerKind: string | null;
             providerSourceId: string | null;
             externalSubscriptionId: string | null;
@@ -3671,6 +3689,7 @@ export interface components {
                 count: number;
                 bytes: number;
                 added: number;
+                mended?: number;
                 missing: string[];
             };
         };
@@ -3983,6 +4002,15 @@ export interface components {
             trialEndsAt: string | null;
             cancelAtPeriodEnd: boolean;
             cancelRequested: string | null;
+            pause: {
+                since: string;
+                resumes: string | null;
+                reason: string;
+            } | null;
+            conflict?: {
+                subscriptionId: string;
+                since: string;
+            };
             providerKind: string | null;
             providerSourceId: string | null;
             externalSubscriptionId: string | null;
@@ -8797,6 +8825,7 @@ export interface operations {
                 billableEntityId?: string;
                 planId?: string;
                 status?: string;
+                hasConflict?: boolean;
             };
         };
         responses: {

@@ -13,6 +13,18 @@ async function countSubscriptions(status: Subscription['status']) {
   return Number(response.headers.get('x-total-count') ?? 0)
 }
 
+/** How many subscriptions are paid beside another one of their customer, so that an admin has to cancel one of the two. */
+const useConflictCount = () =>
+  useQuery({
+    queryKey: ['subscriptions', 'count', 'conflicts'],
+    queryFn: async () => {
+      const { response } = await api.GET('/api/subscriptions', {
+        params: { query: { hasConflict: true, limit: 1, $count: true } },
+      })
+      return Number(response.headers.get('x-total-count') ?? 0)
+    },
+  }).data
+
 const useSubscriptionCount = (status: Subscription['status']) =>
   useQuery({ queryKey: ['subscriptions', 'count', status], queryFn: () => countSubscriptions(status) }).data
 
@@ -35,6 +47,7 @@ export function PaymentFigures() {
     useSubscriptionCount('trialing'),
     useSubscriptionCount('past_due'),
   ]
+  const conflicts = useConflictCount()
   const since = firstDayShown()
   const fetched = usePaidInvoices()
   const invoices = fetched?.filter(({ paidAt, created }) => (paidAt ?? created) >= since)
@@ -72,6 +85,15 @@ export function PaymentFigures() {
           search={{ status: 'past_due' }}
           value={pastDue.toLocaleString()}
           label="past due"
+          isBad
+        />
+      )}
+      {!!conflicts && (
+        <FigureRow
+          to="/payments/subscriptions"
+          search={{ hasConflict: 'true' }}
+          value={conflicts.toLocaleString()}
+          label={conflicts === 1 ? 'customer pays twice: cancel one subscription' : 'pay twice: cancel one of each'}
           isBad
         />
       )}

@@ -57,15 +57,25 @@ export function SubscriptionList() {
   const { search, changeFilters, open } = useListNavigation('/payments/subscriptions')
   const { subscription } = useParams({ strict: false }) as { subscription?: string }
   const { data: plans = [] } = useQuery(plansQuery)
-  const { sort, status, planId, billableEntityType, billableEntityId } = search
-  const query = { sort, status, planId, billableEntityType, billableEntityId }
+  const { sort, status, planId, billableEntityType, billableEntityId, hasConflict } = search
+  const query = {
+    sort,
+    status,
+    planId,
+    billableEntityType,
+    billableEntityId,
+    hasConflict: hasConflict === 'true' || undefined,
+  }
   const list = useListRows(['payments', 'subscriptions', 'list', query], (page) =>
     api.GET('/api/subscriptions', { params: { query: { ...query, ...page } } }),
   )
   const columns = useMemo(() => toColumns(plans), [plans])
-  const isFiltered = !!(status || planId || billableEntityId)
+  const isFiltered = !!(status || planId || billableEntityId || hasConflict)
   const clear = () =>
-    changeFilters({ status: undefined, planId: undefined, billableEntityType: undefined, billableEntityId: undefined })
+    changeFilters({
+      ...{ status: undefined, planId: undefined, billableEntityType: undefined, billableEntityId: undefined },
+      hasConflict: undefined,
+    })
   const openNew = () => open('all/new')
   useHotkeys([['n', openNew]])
   return (

@@ -18,13 +18,13 @@ export function WorkspaceSubscription({ id }: { id: string }) {
       rows={data}
       rowKey={({ _id }) => _id}
       empty="This workspace has no subscription."
-      render={({ _id, status, billingCycle, finalPrice, currency, currentPeriodEnd }) => ({
+      render={({ _id, billingCycle, finalPrice, currency, currentPeriodEnd, ...state }) => ({
         title: (
           <>
             <Anchor component={Link} to={`/payments/subscriptions/${_id}`}>
               {billingCycle}
             </Anchor>
-            <SubscriptionState status={status} />
+            <SubscriptionState {...state} />
           </>
         ),
         text: currentPeriodEnd && (

@@ -25,6 +25,7 @@ import { priceOf } from '../subscriptions/serializer'
 import { findActiveSubscription, transition } from '../subscriptions/state-machine'
 import { emitStatusChange } from '../subscriptions/subscription-events'
 import { getSubscription } from '../subscriptions/subscriptions'
+import { shownStatus } from '../subscriptions/transitions'
 import { type Plan, type Subscription, subscriptions, VARYING_CHECKOUT_AMOUNT } from '../tables'
 
 /** How long, in ms, no other checkout of the entity may start: longer than a provider may take. */
@@ -95,11 +96,11 @@ function throwUnpriced({ dynamic }: Plan): never {
   throw new Problem(400, 'DYNAMIC_AMOUNT_NOT_SET', message)
 }
 
-export const notPendingProblem = ({ status }: Pick<Subscription, 'status'>) =>
+export const notPendingProblem = (row: Pick<Subscription, 'status'>) =>
   new Problem(
     400,
     'SUBSCRIPTION_NOT_PENDING',
-    `This subscription is ${status}. Only pending subscriptions can be paid.`,
+    `This subscription is ${shownStatus(row)}. Only pending subscriptions can be paid.`,
   )
 
 /** Returns a new subscription, which is not inserted yet, to a plan with a known price. */

@@ -13,7 +13,7 @@ import { cancelAtProvider, cancelNow } from '../subscriptions/cancellation'
 import { isSameLink, rescheduleLifecycle, scheduleProviderCancel } from '../subscriptions/schedule'
 import { emitStatusChange, emitSubscriptionEvent } from '../subscriptions/subscription-events'
 import { findSubscription, getSubscription } from '../subscriptions/subscriptions'
-import { hasEnded } from '../subscriptions/transitions'
+import { isOver } from '../subscriptions/transitions'
 import { type Subscription, subscriptions } from '../tables'
 import { retryParkedEvents } from '../webhooks/retry-schedule'
 import { notPendingProblem, otherCheckoutProblem, type PreparedCheckout, prepareCheckout } from './checkout-preparation'
@@ -74,7 +74,7 @@ async function startAtProvider(
   const { subscription, isReplaced } = await ctx.write((tx) => saveCheckout(tx, ctx, prepared, created))
   if (isReplaced) throw otherCheckoutProblem(subscription._id)
   // The subscription was canceled meanwhile, so the new checkout must not be paid.
-  if (hasEnded(subscription)) return cancelEndedCheckout(ctx, subscription)
+  if (isOver(subscription)) return cancelEndedCheckout(ctx, subscription)
   const { checkoutUrl, clientToken } = created
   return { subscriptionId: subscription._id, checkoutUrl, clientToken }
 }
@@ -98,7 +98,7 @@ async function saveCheckout(
     if (isReplaced) await scheduleProviderCancel(tx, ctx, row._id, link)
     return { subscription: row, isReplaced }
   }
-  const isPaid = row.status !== 'pending' && !hasEnded(row)
+  const isPaid = row.status !== 'pending' && !isOver(row)
   const changes = {
     ...{ checkoutUntil: null, updated: toIsoString(now()) },
     externalCheckoutId: externalCheckoutId ?? row.externalCheckoutId,

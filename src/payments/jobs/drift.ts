@@ -1,15 +1,17 @@
-import { DAY_MS, toIsoString } from '../../core/clock'
+import { DAY_MS, now, toIsoString } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
+import { fittingPeriod } from '../billing-period'
 import type { ProviderKind, ProviderSubscription } from '../providers/provider'
 import { emitSubscriptionEvent } from '../subscriptions/subscription-events'
-import { hasEnded } from '../subscriptions/transitions'
+import { hasEnded, isOver } from '../subscriptions/transitions'
 import type { Invoice, Subscription } from '../tables'
 
 /** The differences between a subscription and its state at the provider, such as after a lost event. */
 export type Drift = {
   status?: { ours: string; theirs: string }
   cancelAtPeriodEnd?: { ours: boolean; theirs: boolean }
+  pause?: { ours: boolean; theirs: boolean }
   periodEnd?: { ours: string | null; theirs: string }
   /** The provider's ids of invoices that are missing here, or have another status. */
   invoices?: string[]
@@ -41,15 +43,19 @@ export function missingInvoices({ invoices: theirInvoices, status }: ProviderSub
   })
 }
 
-function stateDrift(row: Subscription, { status, periodEnd, cancelAtPeriodEnd }: ProviderSubscription): Drift {
+function stateDrift(row: Subscription, theirs: ProviderSubscription): Drift {
+  const { status, cancelAtPeriodEnd, pause } = theirs
   // A pending state at the provider says nothing yet.
   if (status === 'pending') return {}
-  const [isEndedHere, isEndedThere] = [hasEnded(row), hasEnded({ status })]
-  if (isEndedHere && isEndedThere) return {}
+  const isEndedHere = hasEnded(row) || row.status === 'abandoned'
+  if (isEndedHere && hasEnded({ status })) return {}
+  if (row.status === 'lapsed' && isLapsedAtProvider(theirs)) return {}
+  const periodEnd = fittingPeriod(theirs.periods, row.billingCycle)?.periodEnd ?? theirs.periodEnd
   const ours = row.currentPeriodEnd === null ? 0 : Date.parse(row.currentPeriodEnd)
   // The provider's calendar may differ from ours by a few hours.
   const hasMoved = periodEnd !== undefined && Math.abs(periodEnd - ours) > PERIOD_TOLERANCE_MS
-  const areBothRunning = !isEndedHere && !isEndedThere
+  const areBothRunning = !isOver(row) && !hasEnded({ status })
+  const isPauseKnown = pause === undefined || !pause === !row.pause
   return {
     ...(row.status !== status && { status: { ours: row.status, theirs: status } }),
     ...(areBothRunning &&
@@ -58,8 +64,13 @@ function stateDrift(row: Subscription, { status, periodEnd, cancelAtPeriodEnd }:
         cancelAtPeriodEnd: { ours: row.cancelAtPeriodEnd, theirs: cancelAtPeriodEnd },
       }),
     ...(areBothRunning && hasMoved && { periodEnd: { ours: row.currentPeriodEnd, theirs: toIsoString(periodEnd) } }),
+    ...(areBothRunning && !isPauseKnown && { pause: { ours: !!row.pause, theirs: !!pause } }),
   }
 }
+
+/** Returns whether a subscription is still unpaid, or not renewed, at the provider. */
+export const isLapsedAtProvider = ({ status, cancelAtPeriodEnd, periodEnd }: ProviderSubscription) =>
+  status === 'past_due' || (!!cancelAtPeriodEnd && periodEnd !== undefined && periodEnd <= now())
 
 /** Emits an event about a difference, and counts it. */
 export async function recordDrift(

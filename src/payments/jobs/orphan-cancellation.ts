@@ -1,17 +1,18 @@
-import { HOUR_MS, now } from '../../core/clock'
+import { DAY_MS, HOUR_MS, now } from '../../core/clock'
 import type { JobHandler } from '../../jobs/worker'
 import type { Tenant } from '../../tenancy/tenants'
 import { type ConnectedProvider, getSubscriptionProvider, undefinedIfNotFound } from '../configuration'
+import type { ProviderSubscription } from '../providers/provider'
 import { throwJobFailure } from '../subscriptions/cancellation'
 import type { ProviderLink } from '../subscriptions/schedule'
 import { findSubscription } from '../subscriptions/subscriptions'
-import { hasEnded } from '../subscriptions/transitions'
+import { hasActiveStatus, hasEnded } from '../subscriptions/transitions'
 import type { Subscription } from '../tables'
 import { reconcile, recordMissedInvoices } from './reconciliation'
 
 /**
- * Cancels a checkout or a subscription at the provider that is not used here. If it was paid meanwhile, and the local
- * subscription is still pending, it is activated instead.
+ * Cancels a checkout or a subscription at the provider that is not used here. If it was paid meanwhile, and no other one is
+ * in force, the local subscription uses it instead.
  */
 export const cancelOrphanedJob: JobHandler = {
   isOutgoing: true,
@@ -31,12 +32,28 @@ export const cancelOrphanedJob: JobHandler = {
       await source.provider.cancel(source.connection, later).catch(throwJobFailure)
     }
     if (isUsed) return { state: 'done' }
-    const isEnded = await source.provider.cancel(source.connection, orphan).catch(throwJobFailure)
+    const isEnded = await cancelUnused(source, current, orphan).catch(throwJobFailure)
     if (isEnded && external) await recordMissedInvoices(tenant, source, row, external).catch(throwJobFailure)
-    if (isEnded || now() - created > (source.provider.approvalWindowMs ?? 0)) return { state: 'done' }
+    if (isEnded || now() - created > (source.provider.approvalWindowMs ?? DAY_MS)) return { state: 'done' }
     return { state: 'again', due: now() + HOUR_MS }
   },
 }
+
+/**
+ * Cancels what is not used. What somebody paid for is canceled only if the subscription has another one in force, or somebody
+ * asked for its end. Returns whether it has ended.
+ */
+async function cancelUnused({ provider, connection }: ConnectedProvider, row: Subscription, orphan: Subscription) {
+  // Without a price of ours, nobody can have paid in a checkout of ours.
+  if (hasActiveStatus(row) || row.endedBy === 'request' || row.basePrice === null)
+    return provider.cancel(connection, orphan)
+  const { externalSubscriptionId: external } = orphan
+  if (external === null) return provider.cancel(connection, orphan, { unpaidOnly: true })
+  const theirs = await provider.fetchSubscription(connection, external)
+  return theirs && isKept(theirs) ? false : provider.cancel(connection, orphan)
+}
+
+const isKept = ({ status }: ProviderSubscription) => ['active', 'trialing', 'paused'].includes(status)
 
 const isEarlierCheckout = (
   row: Subscription,
@@ -60,9 +77,10 @@ async function resolveExternalId(
 async function isInUse(tenant: Tenant, row: Subscription, orphan: Subscription): Promise<boolean> {
   if (hasEnded(row)) return false
   const { externalSubscriptionId: id, externalCheckoutId: checkout } = orphan
-  if (id === null) return checkout === row.externalCheckoutId
-  if (row.externalSubscriptionId === id) return true
-  if (row.status !== 'pending') return false
+  if (id === null) return row.status !== 'abandoned' && checkout === row.externalCheckoutId
+  if (row.externalSubscriptionId === id && row.status !== 'abandoned') return true
+  if (hasActiveStatus(row)) return false
   await reconcile(tenant, { ...orphan, drift: row.drift })
-  return (await findSubscription(tenant.db, row._id))?.externalSubscriptionId === id
+  const after = await findSubscription(tenant.db, row._id)
+  return after?.externalSubscriptionId === id && (after.status !== 'abandoned' || after.conflict !== null)
 }

@@ -16,9 +16,10 @@ import { driftOf, missingInvoices, recordDrift } from './drift'
 /**
  * Brings a subscription to its state at the provider, such as after a lost event. A difference that cannot be repaired is
  * reported once. If the subscription changes meanwhile, nothing is done, and the next run finds what is left.
+ * Returns the state at the provider, or undefined if it knows no such subscription.
  * @throws 404 when the connection was removed, 502 PROVIDER_ERROR
  */
-export async function reconcile(tenant: Tenant, row: Subscription) {
+export async function reconcile(tenant: Tenant, row: Subscription): Promise<ProviderSubscription | undefined> {
   const { provider, connection, kind } = await getSubscriptionProvider(tenant, row)
   const { externalSubscriptionId, externalCheckoutId } = row
   const external =
@@ -29,7 +30,7 @@ export async function reconcile(tenant: Tenant, row: Subscription) {
   const theirs = await provider.fetchSubscription(connection, external)
   const drift = theirs ? driftOf(row, theirs, await listInvoicesOf(tenant.db, kind, row)) : { missing: external }
   const driftText = drift && JSON.stringify(drift)
-  if (!drift && row.drift === null) return
+  if (!drift && row.drift === null) return theirs
   await tenant.write(async (tx) => {
     const current = await getSubscription(tx, row._id)
     if (current.updated !== row.updated || current.status !== row.status) return
@@ -41,6 +42,7 @@ export async function reconcile(tenant: Tenant, row: Subscription) {
     if (left !== current.drift)
       await tx.update(subscriptions).set({ drift: left }).where(eq(subscriptions._id, row._id))
   })
+  return theirs
 }
 
 /** Stores the invoices of a subscription that is ended or unused here, but was paid. @throws 502 PROVIDER_ERROR */
@@ -95,8 +97,9 @@ async function repair(
   const { externalSubscriptionId } = theirs
   if (hasEnded(row)) {
     if (hasEnded(theirs) || theirs.status === 'pending') return true
-    // The subscription ended here, so it is ended at the provider too.
-    if (!isReported) await scheduleProviderCancel(tx, tenant, row._id, { ...row, externalSubscriptionId })
+    // Somebody asked for its end here, so it is ended at the provider too.
+    if (!isReported && row.endedBy === 'request')
+      await scheduleProviderCancel(tx, tenant, row._id, { ...row, externalSubscriptionId })
     return false
   }
   if (theirs.status === 'pending') return true

@@ -1,6 +1,6 @@
 import { tryParseJson } from '../../core/json'
 import { Problem } from '../../core/problem'
-import type { ProviderEvent } from './provider'
+import type { Period, ProviderEvent } from './provider'
 import { decodeUtf8 } from './webhook-signature'
 
 /** Returns what an event says about the object that it is about. */
@@ -56,7 +56,7 @@ export function parseTime(value: unknown): number | undefined {
 }
 
 /** Returns a period in ms since 1970, or nothing unless it ends after it starts. */
-export function parsePeriod(start: unknown, end: unknown) {
+export function parsePeriod(start: unknown, end: unknown): Period | Record<string, never> {
   const [periodStart, periodEnd] = [parseTime(start), parseTime(end)]
   const lasts = periodStart !== undefined && periodEnd !== undefined && periodEnd > periodStart
   return lasts ? { periodStart, periodEnd } : {}

@@ -58,19 +58,27 @@ export type ProviderInvoice = {
   items?: InvoiceItem[]
 }
 
+export type Period = { periodStart: number; periodEnd: number }
+
 /** The state of a subscription, as far as an event or the provider reports it. Times are in ms since 1970. */
 export type ProviderState = {
-  status?: 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired' | 'pending'
+  status?: 'active' | 'trialing' | 'past_due' | 'paused' | 'canceled' | 'expired' | 'pending'
   periodStart?: number
   periodEnd?: number
+  /** The periods, where the items of the subscription have several. The one that fits the billing cycle counts. */
+  periods?: Period[]
   trialEndsAt?: number
   cancelAtPeriodEnd?: boolean
+  /** The pause: of the subscription if its status is `paused`, else of the collection of payments. Null: there is none. */
+  pause?: { since?: number; resumes?: number; reason?: string } | null
 }
 
 /** The current state of a subscription at the provider. */
 export type ProviderSubscription = ProviderState & {
   externalSubscriptionId: string
   status: NonNullable<ProviderState['status']>
+  /** When the provider tries to collect an overdue payment again, if it will. */
+  nextPaymentAttempt?: number
   invoices: (ProviderInvoice & { status: 'paid' | 'open' | 'void' })[]
 }
 
@@ -105,9 +113,14 @@ export type Provider<Kind extends ProviderKind = ProviderKind> = {
   createCheckout(connection: ResolvedConnection<Kind>, order: CheckoutOrder): Promise<ProviderCheckout>
   /**
    * Cancels a subscription at once, or its checkout and any subscription that came of it. Succeeds if it no longer exists.
-   * Returns false if it cannot be canceled yet, because the customer has not approved it. @throws 502 PROVIDER_ERROR
+   * Returns false if it cannot be canceled yet, because the customer has not approved it. With `unpaidOnly`, a checkout that
+   * was paid is left alone, and the result is false. @throws 502 PROVIDER_ERROR
    */
-  cancel(connection: ResolvedConnection<Kind>, subscription: Subscription): Promise<boolean>
+  cancel(
+    connection: ResolvedConnection<Kind>,
+    subscription: Subscription,
+    options?: { unpaidOnly?: boolean },
+  ): Promise<boolean>
   /**
    * Sets the price (minor units) from the next cycle on. The call may be repeated, and succeeds if the subscription no
    * longer exists. @throws 502 PROVIDER_ERROR

@@ -15,7 +15,7 @@ import { isLinked, isSameLink, scheduleProviderCancel } from './schedule'
 import { toSubscription } from './serializer'
 import { transition } from './state-machine'
 import { findSubscription, getSubscription } from './subscriptions'
-import { hasEnded, TERMINAL_STATUSES } from './transitions'
+import { hasEnded, isUnpaidCheckout, shownStatus, TERMINAL_STATUSES } from './transitions'
 
 /**
  * Cancels a subscription, at the provider first. If the provider fails, the subscription continues, is marked with
@@ -25,7 +25,7 @@ import { hasEnded, TERMINAL_STATUSES } from './transitions'
 export async function cancel(ctx: Ctx, id: string) {
   const row = requireOwn(ctx, await getSubscription(ctx.db, id))
   await requireBuyer(ctx, row)
-  if (row.status === 'expired')
+  if (shownStatus(row) === 'expired' && row.status !== 'paused' && !row.conflict)
     throw new Problem(409, 'SUBSCRIPTION_ENDED', 'An expired subscription cannot be cancelled.')
   return row.status === 'canceled' ? toSubscription(row) : toSubscription(await cancelNow(ctx, row, ctx.actor.user))
 }
@@ -46,7 +46,7 @@ export async function cancelNow(tenant: Tenant, row: Subscription, by?: string):
 
 /** Cancels a subscription here. If it could not be canceled at the provider yet, queues another attempt. */
 async function applyCancel(tx: Tx, tenant: Tenant, row: Subscription, isEnded: boolean, by?: string) {
-  const { subscription } = await transition(tx, tenant, row, 'canceled', { by })
+  const { subscription } = await transition(tx, tenant, row, 'canceled', { by, endedBy: 'request' })
   // The checkout was paid, or another one was started, while it was being canceled.
   if (!isSameLink(subscription, row)) await scheduleProviderCancel(tx, tenant, row._id, subscription)
   else if (!isEnded) await scheduleProviderCancel(tx, tenant, row._id, subscription, now() + CANCEL_RECHECK_DELAY_MS)
@@ -61,7 +61,7 @@ async function applyCancel(tx: Tx, tenant: Tenant, row: Subscription, isEnded: b
 export async function cancelAtProvider(tenant: Tenant, row: Subscription): Promise<boolean> {
   if (!isLinked(row)) return true
   const connected = await getSubscriptionProvider(tenant, row).catch((error) => {
-    if (row.status === 'pending') return undefinedIfNotFound(error)
+    if (isUnpaidCheckout(row)) return undefinedIfNotFound(error)
     throw error
   })
   return connected ? connected.provider.cancel(connected.connection, row) : true
@@ -88,7 +88,7 @@ export async function cancelForDeletedOwner(tenant: Pick<Tenant, 'tenant'>, tx: 
   )
   for (const row of await tx.select().from(subscriptions).where(unendedOfOwner))
     if (isLinked(row)) await enqueueCancel(tx, tenant, row, now())
-    else await transition(tx, tenant, row, 'canceled')
+    else await transition(tx, tenant, row, 'canceled', { endedBy: 'request' })
 }
 
 const CANCEL_RETRY_DELAY_MS = 5_000

@@ -51,6 +51,7 @@ export function newSubscription(
     ...{ externalSubscriptionId: null, externalCheckoutId: null, lastEventAt: null },
     ...{ checkoutUntil: null, checkoutAmount: null, failedCheckouts: 0 },
     ...{ metadata: {}, created: time, updated: time, drift: null },
+    ...{ pause: null, conflict: null, endedBy: null, periodAnchor: null },
   }
 }
 

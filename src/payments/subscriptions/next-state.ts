@@ -1,24 +1,51 @@
-import { now, toIsoString } from '../../core/clock'
-import { addSpan, cycleSpan } from '../billing-period'
-import type { Subscription } from '../tables'
+import { DAY_MS, now, toIsoString } from '../../core/clock'
+import { addSpan, cycleSpan, isCountedFrom, periodAfter } from '../billing-period'
+import type { Pause, Subscription } from '../tables'
 import type { TransitionInput } from './state-machine'
-import type { Status, Trigger } from './transitions'
+import { hasEnded, isUnpaidCheckout, type Status, type Trigger } from './transitions'
 
 /** Returns the fields of a subscription after a transition to a status, without the status. */
 export function nextFields(before: Subscription, to: Status, trigger: Trigger | undefined, input: TransitionInput) {
   const { occurredAt } = input
   const at = occurredAt ?? now()
-  const pastDueSince = to === 'past_due' ? (before.pastDueSince ?? toIsoString(at)) : null
+  const isUnpaid = isUnpaidCheckout({ status: to })
+  const ends = hasEnded({ status: to })
   return {
     ...nextPeriod(before, to, trigger, input, at),
     trialEndsAt: input.trialEndsAt === undefined ? before.trialEndsAt : toIsoString(input.trialEndsAt),
     cancelAtPeriodEnd: input.cancelAtPeriodEnd ?? before.cancelAtPeriodEnd,
-    pastDueSince,
-    cancelRequested: to === 'canceled' || to === 'expired' ? null : before.cancelRequested,
+    pastDueSince: nextPastDueSince(before, to, at),
+    cancelRequested: ends ? null : before.cancelRequested,
+    pause: nextPause(before, to, input, at),
+    conflict: to === before.status && !ends ? before.conflict : null,
+    endedBy: ends ? (input.endedBy ?? 'provider') : null,
     ...nextProviderLink(before, input),
-    checkoutUntil: to === 'pending' ? before.checkoutUntil : null,
-    // While it is pending, no event counts as outdated, because any may start it.
-    lastEventAt: to === 'pending' ? before.lastEventAt : (occurredAt ?? before.lastEventAt),
+    checkoutUntil: isUnpaid ? before.checkoutUntil : null,
+    // While it is not paid, no event counts as outdated, because any may start it.
+    lastEventAt: isUnpaid ? before.lastEventAt : (occurredAt ?? before.lastEventAt),
+  }
+}
+
+function nextPastDueSince({ pastDueSince }: Subscription, to: Status, at: number) {
+  if (to === 'lapsed') return pastDueSince
+  return to === 'past_due' ? (pastDueSince ?? toIsoString(at)) : null
+}
+
+/**
+ * Returns the pause after a transition. Providers that give no reason pause on request, or because they stopped to collect
+ * an overdue payment.
+ */
+function nextPause(before: Subscription, to: Status, { pause }: TransitionInput, at: number): Pause | null {
+  if (to !== 'paused' && !['active', 'trialing', 'past_due'].includes(to)) return null
+  if (to !== 'paused' && pause === undefined) return before.status === 'paused' ? null : before.pause
+  if (to !== 'paused' && pause === null) return null
+  const isOverdue = before.status === 'past_due' || before.status === 'lapsed'
+  const known = before.status === to ? before.pause : null
+  const reason = pause?.reason ?? known?.reason ?? (isOverdue ? 'final_payment_failure' : 'pause_requested')
+  return {
+    since: pause?.since === undefined ? (known?.since ?? toIsoString(at)) : toIsoString(pause.since),
+    resumes: pause?.resumes === undefined ? null : toIsoString(pause.resumes),
+    reason,
   }
 }
 
@@ -48,20 +75,28 @@ function nextPeriod(
   input: TransitionInput,
   at: number,
 ) {
-  const unchanged = { currentPeriodStart: before.currentPeriodStart, currentPeriodEnd: before.currentPeriodEnd }
+  const { currentPeriodStart, currentPeriodEnd, periodAnchor, billingCycle } = before
+  const unchanged = { currentPeriodStart, currentPeriodEnd, periodAnchor }
   const [start, end] = [input.periodStart ?? input.invoice?.periodStart, input.periodEnd ?? input.invoice?.periodEnd]
-  const knownEnd = before.currentPeriodEnd === null ? undefined : Date.parse(before.currentPeriodEnd)
-  const cycle = cycleSpan(before.billingCycle)
+  const knownEnd = currentPeriodEnd === null ? undefined : Date.parse(currentPeriodEnd)
+  const cycle = cycleSpan(billingCycle)
+  const toPeriod = (from: number, until: number, anchor: number) => ({
+    currentPeriodStart: toIsoString(from),
+    currentPeriodEnd: toIsoString(until),
+    periodAnchor: toIsoString(anchor),
+  })
+  const anchor = periodAnchor === null ? undefined : Date.parse(periodAnchor)
   if (end !== undefined && trigger !== 'payment failed') {
     if (trigger === 'paid' && knownEnd !== undefined && end <= knownEnd) return unchanged
-    const periodStart =
-      start ??
-      (knownEnd !== undefined && knownEnd < end ? knownEnd : Date.parse(before.currentPeriodStart ?? toIsoString(at)))
-    return { currentPeriodStart: toIsoString(periodStart), currentPeriodEnd: toIsoString(end) }
+    const from =
+      start ?? (knownEnd !== undefined && knownEnd < end ? knownEnd : Date.parse(currentPeriodStart ?? toIsoString(at)))
+    return toPeriod(from, end, anchor !== undefined && isCountedFrom(anchor, cycle, from) ? anchor : from)
   }
   if (knownEnd === undefined && (to === 'active' || to === 'trialing'))
-    return { currentPeriodStart: toIsoString(start ?? at), currentPeriodEnd: toIsoString(addSpan(start ?? at, cycle)) }
-  if (trigger === 'paid' && knownEnd !== undefined && at >= knownEnd)
-    return { currentPeriodStart: toIsoString(knownEnd), currentPeriodEnd: toIsoString(addSpan(knownEnd, cycle)) }
+    return toPeriod(start ?? at, addSpan(start ?? at, cycle), start ?? at)
+  if (trigger === 'paid' && knownEnd !== undefined && at >= knownEnd) {
+    const from = anchor !== undefined && isCountedFrom(anchor, cycle, knownEnd) ? anchor : knownEnd
+    return toPeriod(knownEnd, periodAfter(from, cycle, knownEnd + DAY_MS - 1).end, from)
+  }
   return unchanged
 }

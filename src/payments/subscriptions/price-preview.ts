@@ -2,7 +2,7 @@ import type { Ctx } from '../../accounts/context'
 import { now, parseIsoDateTime, toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
 import { callerEntity, requireOwn } from '../billable-entity'
-import { addSpan, cycleSpan } from '../billing-period'
+import { countedStarts, cycleSpan } from '../billing-period'
 import { benefitEndOf } from '../coupons/redemption'
 import { requireRedeemableByCode } from '../coupons/validation'
 import { fromMinorUnits } from '../money'
@@ -11,7 +11,7 @@ import type { Subscription } from '../tables'
 import { getActivePlan, newSubscription, requirePositiveAmount, withCoupon } from './new-subscription'
 import { priceOf } from './serializer'
 import { getSubscription } from './subscriptions'
-import { hasEnded } from './transitions'
+import { isOver } from './transitions'
 
 const DEFAULT_PAYMENTS = 12 // of a year, when they are monthly
 
@@ -33,7 +33,7 @@ export async function previewPlan(ctx: Ctx, id: string, input: PricePreviewReque
 /** Returns the next payments of a subscription, none if it ends before. @throws 403, 404 SUBSCRIPTION_NOT_FOUND */
 export async function previewSubscription(ctx: Ctx, id: string): Promise<PricePreview> {
   const row = requireOwn(ctx, await getSubscription(ctx.db, id))
-  const isEnding = hasEnded(row) || row.cancelAtPeriodEnd || row.cancelRequested !== null
+  const isEnding = isOver(row) || row.status === 'paused' || row.cancelAtPeriodEnd || row.cancelRequested !== null
   const count = isEnding || row.basePrice === null ? 0 : DEFAULT_PAYMENTS
   const isNew = row.status === 'pending' || row.currentPeriodEnd === null
   const start = isNew ? now() : Date.parse(row.currentPeriodEnd!)
@@ -62,8 +62,7 @@ const isFree = (row: Subscription, start: number) =>
 
 function preview(row: Subscription, start: number, count: number): PricePreview {
   const { currency, billingCycle, basePrice, couponBenefitEndsAt } = row
-  const { unit, value } = cycleSpan(billingCycle)
-  const startOf = (cycle: number) => addSpan(start, { unit, value: value * cycle })
+  const startOf = countedStarts(row.periodAnchor, cycleSpan(billingCycle), start)
   const free = isFree(row, start)
   const payments = Array.from({ length: count }, (_, n) => {
     const at = startOf(n)

@@ -18,7 +18,7 @@ import { requirePositiveAmount, withCoupon } from './new-subscription'
 import { scheduleBenefitEnd, scheduleLifecycle } from './schedule'
 import { priceOf, toSubscription } from './serializer'
 import { assertNotEnded, findSubscription, getSubscription } from './subscriptions'
-import { hasEnded } from './transitions'
+import { isOver } from './transitions'
 
 /**
  * Sets the price of a subscription to a dynamic plan, from the next cycle on.
@@ -116,7 +116,7 @@ async function dryRun(
 
 /** Returns whether a provider bills the subscription. */
 const isBilled = (row: Subscription) =>
-  row.providerKind !== null && row.externalSubscriptionId !== null && row.status !== 'pending' && !hasEnded(row)
+  row.providerKind !== null && row.externalSubscriptionId !== null && row.status !== 'pending' && !isOver(row)
 
 /** Queues a job that sends the price of a subscription to its provider, at once or at a time (ms). */
 const enqueueReprice = (tenant: Pick<Tenant, 'tenant'>, tx: Tx, _id: string, at?: number) =>

@@ -4,7 +4,7 @@ import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Subscription } from '../tables'
 import { CANCEL_ORPHANED_JOB, LIFECYCLE_JOB, REPRICE_JOB } from './job-kinds'
-import { hasEnded } from './transitions'
+import { hasEnded, isOver } from './transitions'
 
 type TenantRef = Pick<Tenant, 'tenant'>
 
@@ -33,7 +33,8 @@ export const isSameLink = (
 /** Returns when (ms) and by which trigger a subscription ends, if it does. `grace` is the grace period in ms. */
 export function nextEndOf(row: Subscription, grace: number) {
   const { status, basePrice, updated, pastDueSince, cancelAtPeriodEnd, currentPeriodEnd } = row
-  if (hasEnded(row)) return
+  // The provider decides about what is paused, and an admin about what is paid twice.
+  if (isOver(row) || status === 'paused' || row.conflict) return
   // There can be no checkout until an admin has set the price.
   if (status === 'pending')
     return basePrice === null
@@ -52,6 +53,7 @@ export function nextEndOf(row: Subscription, grace: number) {
 
 /** Returns when (ms) the lifecycle job runs next: at the end, and each hour if it is linked to a provider; or undefined. */
 export function nextCheckAt(row: Subscription, grace: number, lastCheckAt: number): number | undefined {
+  if (row.status === 'abandoned' && !row.conflict) return
   const times = [nextEndOf(row, grace)?.at, isLinked(row) ? lastCheckAt + HOUR_MS : undefined].filter(
     (at) => at !== undefined,
   )
@@ -63,11 +65,18 @@ const orderingKeyOf = (subscription: string) => `${LIFECYCLE_JOB} ${subscription
 /** Replaces the queued lifecycle job of a subscription by one for its current state. */
 export async function scheduleLifecycle(tx: Tx, ctx: TenantRef, row: Subscription) {
   const orderingKey = orderingKeyOf(row._id)
-  // The job reads the setting of the grace period.
-  const at = row.status === 'past_due' ? now() : nextCheckAt(row, 0, now())
+  // The job reads the setting of the grace period, and tells the provider what has lapsed.
+  const isImmediate = row.status === 'past_due' || row.status === 'lapsed'
+  const at = isImmediate ? now() : nextCheckAt(row, 0, now())
   const payload: LifecyclePayload = { subscription: row._id, asked: now() }
   if (at === undefined) await deleteQueued(tx, orderingKey)
   else await replaceQueued(ctx, tx, { kind: LIFECYCLE_JOB, orderingKey, payload, at })
+}
+
+/** Has the provider asked again at once about a subscription that may come into force now. */
+export async function scheduleCheck(tx: Tx, ctx: TenantRef, { _id }: Subscription) {
+  const payload: LifecyclePayload = { subscription: _id, asked: 0 }
+  await replaceQueued(ctx, tx, { kind: LIFECYCLE_JOB, orderingKey: orderingKeyOf(_id), payload, at: now() })
 }
 
 /** Replaces the queued lifecycle job if the change of the subscription may require an earlier one. */

@@ -2,6 +2,7 @@ import { now } from '../../core/clock'
 import { applyDiscount, fromMinorUnits } from '../money'
 import type { Subscription as SubscriptionResponse } from '../shapes'
 import type { Subscription } from '../tables'
+import { shownStatus } from './transitions'
 
 /** Returns the price (minor units) of a cycle that begins `at` a time (ms), with any discount; null while it is not set. */
 export function priceOf(
@@ -18,10 +19,21 @@ export function toSubscription({
   pastDueSince,
   externalCheckoutId,
   drift,
+  endedBy,
+  periodAnchor,
+  conflict,
   ...row
 }: Subscription): SubscriptionResponse {
   const { checkoutUntil: _, checkoutAmount: __, failedCheckouts: ___, lastEventAt: ____, ...fields } = row
   const decimal = (minor: number | null) => (minor === null ? null : fromMinorUnits(minor, row.currency))
   const finalPrice = decimal(priceOf({ ...row, discount }))
-  return { ...fields, basePrice: decimal(row.basePrice), finalPrice, dynamicAmount: decimal(row.dynamicAmount) }
+  const status = shownStatus(row)
+  return {
+    ...fields,
+    ...(conflict && { conflict }),
+    status,
+    basePrice: decimal(row.basePrice),
+    finalPrice,
+    dynamicAmount: decimal(row.dynamicAmount),
+  }
 }

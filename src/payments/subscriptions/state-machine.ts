@@ -1,4 +1,4 @@
-import { and, eq, inArray, ne, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, ne, sql } from 'drizzle-orm'
 import { now, toIsoString } from '../../core/clock'
 import { notFound } from '../../core/problem'
 import { enqueue } from '../../jobs/queue'
@@ -6,16 +6,34 @@ import type { Tx } from '../../storage/port'
 import { createRowWriter, prepareQuery } from '../../storage/prepared-statements'
 import type { Tenant } from '../../tenancy/tenants'
 import { type Billable, subscriptionsOfEntity } from '../billable-entity'
+import { fittingPeriod } from '../billing-period'
 import { redeemOnActivation } from '../coupons/redemption'
-import { upsertInvoiceForTrigger } from '../invoices/invoice-store'
+import { upsertInvoiceForTrigger, voidPlaceholderInvoices } from '../invoices/invoice-store'
+import { providerOf } from '../providers'
 import type { ProviderInvoice, ProviderKind, ProviderState } from '../providers/provider'
 import { type Subscription, subscriptions } from '../tables'
 import { REPRICE_JOB } from './job-kinds'
-import { nextFields, nextProviderLink } from './next-state'
-import { rescheduleLifecycle, scheduleBenefitEnd, scheduleLifecycle, scheduleProviderCancel } from './schedule'
+import { nextFields } from './next-state'
+import { findByExternalId, type Obstacle, PAYING_TRIGGERS, rejectTransition } from './rejection'
+import {
+  isLinked,
+  rescheduleLifecycle,
+  scheduleBenefitEnd,
+  scheduleCheck,
+  scheduleLifecycle,
+  scheduleProviderCancel,
+} from './schedule'
 import { priceOf } from './serializer'
-import { emitStatusChange, emitWebhookFailure } from './subscription-events'
-import { ACTIVE_STATUSES, hasActiveStatus, hasEnded, type Status, TRANSITIONS, type Trigger } from './transitions'
+import { emitStatusChange } from './subscription-events'
+import {
+  ACTIVE_STATUSES,
+  hasActiveStatus,
+  hasEnded,
+  isUnpaidCheckout,
+  type Status,
+  TRANSITIONS,
+  type Trigger,
+} from './transitions'
 
 /** The input of a transition, besides its trigger. */
 export type TransitionInput = ProviderState & {
@@ -28,6 +46,8 @@ export type TransitionInput = ProviderState & {
   invoice?: ProviderInvoice
   /** The id of the user who did it, for the emitted events. */
   by?: string
+  /** Who caused an end (default: the provider). */
+  endedBy?: Subscription['endedBy']
   /** Whether a refusal was reported already. */
   isReported?: boolean
 }
@@ -44,13 +64,11 @@ const triggerByStatus: Record<NonNullable<ProviderState['status']>, Trigger | un
   active: 'activated',
   trialing: 'trial',
   past_due: 'payment failed',
+  paused: 'paused',
   canceled: 'canceled',
   expired: 'expired',
   pending: undefined,
 }
-
-/** Triggers after which the customer pays, or gets access. */
-const PAYING_TRIGGERS: (Trigger | undefined)[] = ['activated', 'trial', 'paid']
 
 /**
  * Applies a trigger to a subscription, with all that follows from it, in this transaction. Nothing else changes a status.
@@ -62,49 +80,87 @@ export async function transition(
   ctx: Pick<Tenant, 'tenant'>,
   { _id }: Pick<Subscription, '_id'>,
   meaning: Trigger | 'updated' | 'voided',
-  input: TransitionInput = {},
+  reported: TransitionInput = {},
 ): Promise<TransitionResult> {
   const [row] = await selectById(tx, { _id })
   const before = row ?? notFound('subscription')
-  if (input.invoice) await upsertInvoiceForTrigger(tx, ctx, before, meaning, input.invoice, input.providerKind)
-  // The provider is asked once more, because an ended subscription got an invoice.
-  if (input.invoice && hasEnded(before)) await scheduleLifecycle(tx, ctx, before)
-  if (meaning === 'voided') return { subscription: before, outcome: 'applied' }
+  const input = { ...reported, ...fittingPeriod(reported.periods, before.billingCycle) }
   const { occurredAt } = input
-  if (occurredAt !== undefined && before.lastEventAt !== null && occurredAt < before.lastEventAt)
-    return { subscription: before, outcome: 'stale', why: 'A later event was already applied.' }
+  const isStale = occurredAt !== undefined && before.lastEventAt !== null && occurredAt < before.lastEventAt
+  if (input.invoice && (meaning !== 'payment failed' || !isStale || isStillOwed(before, input.invoice)))
+    await storeInvoice(tx, ctx, before, meaning, input)
+  if (meaning === 'voided') return { subscription: before, outcome: 'applied' }
+  if (isStale) return { subscription: before, outcome: 'stale', why: 'A later event was already applied.' }
   const trigger = meaning === 'updated' ? input.status && triggerByStatus[input.status] : meaning
   // An overdue subscription was active before, even if no event said so, so these are two transitions.
-  if (before.status === 'pending' && trigger === 'payment failed' && input.status === 'past_due') {
+  if (isUnpaidCheckout(before) && trigger === 'payment failed' && input.status === 'past_due') {
     const activation = await transition(tx, ctx, before, 'activated', input)
-    return activation.subscription.status === 'pending' ? activation : transition(tx, ctx, before, meaning, input)
+    return activation.outcome === 'applied' ? transition(tx, ctx, before, meaning, input) : activation
   }
   const to = nextStatus(before, trigger, input)
   const obstacle = await findObstacle(tx, before, trigger, to, input)
   if (!to || obstacle) return rejectTransition(tx, ctx, before, trigger, input, obstacle)
-  const activated = to === 'active' && before.status !== 'active'
   const changed = { ...before, ...nextFields(before, to, trigger, input), status: to, updated: toIsoString(now()) }
-  const subscription = activated ? await redeemOnActivation(tx, ctx, changed) : changed
+  const isActivated = to === 'active' && before.status !== 'active'
+  const subscription = isActivated ? await redeemOnActivation(tx, ctx, changed) : changed
   await subscriptionRows.update(tx, subscription)
   await emitStatusChange(ctx, tx, before, subscription, input.by)
-  await rescheduleLifecycle(tx, ctx, before, subscription)
-  if (hasActiveStatus(subscription) && !hasActiveStatus(before)) await cancelPastDue(tx, ctx, subscription)
-  if (before.externalSubscriptionId && before.externalSubscriptionId !== subscription.externalSubscriptionId)
-    await scheduleProviderCancel(tx, ctx, _id, { ...before, externalCheckoutId: null })
-  if (subscription.couponBenefitEndsAt !== before.couponBenefitEndsAt) await scheduleBenefitEnd(tx, ctx, subscription)
-  if (isMispriced(before, subscription))
-    await enqueue(ctx, tx, { kind: REPRICE_JOB, payload: { subscription: _id }, orderingKey: _id })
+  await followUp(tx, ctx, before, subscription)
   return { subscription, outcome: 'applied' }
 }
 
-/** Cancels the overdue subscriptions of an entity that has a new one: the provider would still try to collect them. */
-async function cancelPastDue(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription) {
+/** Does what follows from a change of a subscription: for other subscriptions of the entity, its jobs and its invoices. */
+async function followUp(tx: Tx, ctx: Pick<Tenant, 'tenant'>, before: Subscription, after: Subscription) {
+  const { _id } = after
+  await rescheduleLifecycle(tx, ctx, before, after)
+  if (hasActiveStatus(after) && !hasActiveStatus(before)) await endPastDue(tx, ctx, after)
+  if (hasActiveStatus(before) && !hasActiveStatus(after)) await checkConflicting(tx, ctx, after)
+  if (hasEnded(after) && after.providerKind) await voidPlaceholderInvoices(tx, ctx, after, after.providerKind)
+  if (before.externalSubscriptionId && before.externalSubscriptionId !== after.externalSubscriptionId)
+    await scheduleProviderCancel(tx, ctx, _id, { ...before, externalCheckoutId: null })
+  if (after.couponBenefitEndsAt !== before.couponBenefitEndsAt) await scheduleBenefitEnd(tx, ctx, after)
+  if (isMispriced(before, after))
+    await enqueue(ctx, tx, { kind: REPRICE_JOB, payload: { subscription: _id }, orderingKey: _id })
+}
+
+async function storeInvoice(
+  tx: Tx,
+  ctx: Pick<Tenant, 'tenant'>,
+  before: Subscription,
+  meaning: Trigger | 'updated' | 'voided',
+  { invoice, providerKind }: TransitionInput,
+) {
+  await upsertInvoiceForTrigger(tx, ctx, before, meaning, invoice!, providerKind)
+  // The provider is asked once more, because an ended subscription got an invoice.
+  if (hasEnded(before)) await scheduleLifecycle(tx, ctx, before)
+}
+
+/**
+ * Returns whether the invoice of an outdated failure may still be owed. A placeholder may not: no later event would close it.
+ */
+function isStillOwed(row: Subscription, { externalInvoiceId }: ProviderInvoice) {
+  const isPlaceholder = row.providerKind && providerOf(row.providerKind).isPlaceholderInvoice?.(externalInvoiceId, row)
+  return !isPlaceholder && (row.status === 'past_due' || row.status === 'lapsed')
+}
+
+/**
+ * Ends the overdue subscriptions of an entity that has a new one: the provider would still try to collect them. It is told
+ * unless they were paid meanwhile.
+ */
+async function endPastDue(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription) {
   const { _id, status } = subscriptions
   const late = and(subscriptionsOfEntity(row), eq(status, 'past_due'), ne(_id, row._id))
   for (const pastDue of await tx.select().from(subscriptions).where(late)) {
-    const { subscription } = await transition(tx, ctx, pastDue, 'canceled')
-    await scheduleProviderCancel(tx, ctx, pastDue._id, subscription)
+    const { subscription } = await transition(tx, ctx, pastDue, 'replaced')
+    if (subscription.status === 'lapsed') await scheduleLifecycle(tx, ctx, subscription)
   }
+}
+
+/** Asks the provider about the subscriptions of an entity that were kept from coming into force by one that ended. */
+async function checkConflicting(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription) {
+  const waiting = and(subscriptionsOfEntity(row), isNotNull(subscriptions.conflict), ne(subscriptions._id, row._id))
+  for (const conflicting of await tx.select().from(subscriptions).where(waiting))
+    await scheduleCheck(tx, ctx, conflicting)
 }
 
 /**
@@ -131,18 +187,26 @@ const selectById = prepareQuery((tx) =>
 const subscriptionRows = createRowWriter(subscriptions)
 
 /** Returns the next status, or undefined if `TRANSITIONS` does not allow the trigger. */
-function nextStatus(
-  { status }: Subscription,
-  trigger: Trigger | undefined,
-  { invoice }: TransitionInput,
-): Status | undefined {
-  // An update without a status keeps it, as does a paid invoice of zero, such as that of a trial.
-  const stays = !trigger || (trigger === 'paid' && invoice?.amount === 0 && ['pending', 'trialing'].includes(status))
-  if (stays) return hasEnded({ status }) ? undefined : status
-  return TRANSITIONS[status][trigger]
+function nextStatus(before: Subscription, trigger: Trigger | undefined, input: TransitionInput): Status | undefined {
+  const { status } = before
+  if (stays(before, trigger, input)) return hasEnded({ status }) ? undefined : status
+  const to = TRANSITIONS[status][trigger!]
+  // Nobody has to confirm the end of what no provider bills.
+  return to === 'lapsed' && !isLinked(before) ? 'canceled' : to
 }
 
-type Obstacle = { why: string; existingSubscriptionId?: string }
+/** Returns whether a trigger keeps the status, whatever `TRANSITIONS` says. */
+function stays(row: Subscription, trigger: Trigger | undefined, { invoice, status, ...input }: TransitionInput) {
+  if (!trigger) return true
+  const isInForce = row.status === 'active' || row.status === 'past_due'
+  // A paid invoice of zero, such as that of a trial, says nothing about what follows.
+  if (trigger === 'paid' && invoice?.amount === 0) return !isInForce
+  if (row.status === 'paused' && trigger === 'payment failed') return status !== 'past_due'
+  if (row.status !== 'lapsed' || trigger !== 'activated' || !(input.cancelAtPeriodEnd ?? row.cancelAtPeriodEnd))
+    return false
+  // The provider has not ended yet what was not renewed.
+  return (input.periodEnd ?? Date.parse(row.currentPeriodEnd ?? '')) <= now()
+}
 
 /** Returns why a transition is not possible although `TRANSITIONS` allows it, or undefined. */
 async function findObstacle(
@@ -154,10 +218,10 @@ async function findObstacle(
 ): Promise<Obstacle | undefined> {
   const foreign = { why: `The event is about another subscription at the provider: ${external}.` }
   if (external && external !== before.externalSubscriptionId) {
-    // Of several checkouts of a pending subscription, the paid one counts.
+    // Of several checkouts, the one that was paid counts, also if another one was overdue or paused.
     const isFree = before.providerKind === null && before.status !== 'pending' && priceOf(before) === 0
     const isDecided =
-      isFree || (before.externalSubscriptionId && (before.status !== 'pending' || !PAYING_TRIGGERS.includes(trigger)))
+      isFree || (before.externalSubscriptionId && (hasActiveStatus(before) || !PAYING_TRIGGERS.includes(trigger)))
     if (isDecided || (providerKind && (await findByExternalId(tx, providerKind, external)))) return foreign
   }
   if (!to || !ACTIVE_STATUSES.includes(to) || hasActiveStatus(before)) return
@@ -167,18 +231,6 @@ async function findObstacle(
   const why = 'The entity already has an active subscription.'
   return other && { why, existingSubscriptionId: other._id }
 }
-
-/** Returns a subscription by its id at a provider. */
-export const findByExternalId = (
-  db: Pick<Tx, 'select'>,
-  kind: ProviderKind,
-  external: string,
-): Promise<Subscription | undefined> =>
-  db
-    .select()
-    .from(subscriptions)
-    .where(and(eq(subscriptions.providerKind, kind), eq(subscriptions.externalSubscriptionId, external)))
-    .get()
 
 /** Returns the active or trialing subscription of an entity, other than the given one. */
 export const findActiveSubscription = (
@@ -192,38 +244,3 @@ export const findActiveSubscription = (
       and(subscriptionsOfEntity(entity), inArray(subscriptions.status, ACTIVE_STATUSES), ne(subscriptions._id, _id)),
     )
     .get()
-
-async function rejectTransition(
-  tx: Tx,
-  ctx: Pick<Tenant, 'tenant'>,
-  before: Subscription,
-  trigger: Trigger | undefined,
-  input: TransitionInput,
-  obstacle?: Obstacle,
-): Promise<TransitionResult> {
-  const { occurredAt, externalSubscriptionId, invoice, isReported } = input
-  const why = obstacle?.why ?? `Transition '${trigger ?? 'changed'}' is not allowed from status ${before.status}.`
-  const outcome = { outcome: 'refused', why } as const
-  // The customer pays for something that they do not get, which admins have to know.
-  if (!PAYING_TRIGGERS.includes(trigger) || occurredAt === undefined) return { subscription: before, ...outcome }
-  const details = { trigger, externalSubscriptionId, invoice: invoice?.externalInvoiceId }
-  if (!isReported) await emitWebhookFailure(ctx, tx, before, { ...details, ...obstacle, why })
-  if (!obstacle?.existingSubscriptionId) await cancelSurplusAtProvider(tx, ctx, before, input)
-  if (!obstacle?.existingSubscriptionId || before.externalSubscriptionId) return { subscription: before, ...outcome }
-  // Stores the link, with which the subscription can be canceled at the provider.
-  const link = nextProviderLink(before, input)
-  await tx.update(subscriptions).set(link).where(eq(subscriptions._id, before._id))
-  return { subscription: { ...before, ...link }, ...outcome }
-}
-
-/** Cancels a subscription at the provider that is paid in vain, unless a subscription here that has not ended uses it. */
-async function cancelSurplusAtProvider(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription, input: TransitionInput) {
-  const external = input.externalSubscriptionId ?? row.externalSubscriptionId
-  const kind = input.providerKind ?? row.providerKind
-  if (!external || !kind) return
-  const owner = await findByExternalId(tx, kind, external)
-  if (owner && !hasEnded(owner)) return
-  const providerSourceId = input.providerSourceId ?? row.providerSourceId
-  const attachment = { providerKind: kind, externalSubscriptionId: external, externalCheckoutId: null }
-  await scheduleProviderCancel(tx, ctx, row._id, { ...attachment, providerSourceId })
-}

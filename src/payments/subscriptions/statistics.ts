@@ -6,10 +6,10 @@ import { fromMinorUnits } from '../money'
 import type { SubscriptionStatistics } from '../shapes'
 import { subscriptions } from '../tables'
 import { priceOf } from './serializer'
-import { type Status, TRANSITIONS } from './transitions'
+import { SHOWN_STATUSES, type ShownStatus, shownStatus } from './transitions'
 
-const { _id, status, currency, billingCycle, basePrice, discount, couponBenefitEndsAt, externalSubscriptionId } =
-  subscriptions
+const { _id, status, currency, billingCycle, basePrice, discount, couponBenefitEndsAt, ...more } = subscriptions
+const { externalSubscriptionId, pause } = more
 const MONTHS_PER_YEAR = 12
 const ROWS_PER_BATCH = 500 // rows read before other work gets a turn
 
@@ -19,13 +19,10 @@ const ROWS_PER_BATCH = 500 // rows read before other work gets a turn
  */
 export const summarize = (ctx: Ctx, request: Request): Promise<SubscriptionStatistics> =>
   readFairly(ctx, request, async (db) => {
-    const countByStatus = Object.fromEntries(Object.keys(TRANSITIONS).map((name) => [name, 0])) as Record<
-      Status,
-      number
-    >
+    const countByStatus = Object.fromEntries(SHOWN_STATUSES.map((name) => [name, 0])) as Record<ShownStatus, number>
     const byCurrency = new Map<string, { yearly: number; subscriptions: number }>()
     for await (const row of readAll(db)) {
-      countByStatus[row.status]++
+      countByStatus[shownStatus(row)]++
       if (!isBilled(row)) continue
       const { yearly, subscriptions } = byCurrency.get(row.currency) ?? { yearly: 0, subscriptions: 0 }
       const perYear = (priceOf(row) ?? 0) * (row.billingCycle === 'yearly' ? 1 : MONTHS_PER_YEAR)
@@ -47,15 +44,21 @@ async function* readAll(db: Db): AsyncGenerator<Row> {
 
 const readBatch = (db: Db, last: string) =>
   db
-    .select({ _id, status, currency, billingCycle, basePrice, discount, couponBenefitEndsAt, externalSubscriptionId })
+    .select({
+      ...{ _id, status, currency, billingCycle, basePrice, discount, couponBenefitEndsAt },
+      ...{ externalSubscriptionId, pause },
+    })
     .from(subscriptions)
     .where(gt(_id, last))
     .orderBy(asc(_id))
     .limit(ROWS_PER_BATCH)
 
-/** Whether a subscription is billed for a price. Those without a provider are free. */
-const isBilled = ({ status, externalSubscriptionId, basePrice }: Row) =>
-  (status === 'active' || status === 'past_due') && externalSubscriptionId !== null && basePrice !== null
+/** Whether a subscription is billed for a price. Those without a provider are free, and nothing is collected in a pause. */
+const isBilled = ({ status, externalSubscriptionId, basePrice, pause }: Row) =>
+  pause === null &&
+  (status === 'active' || status === 'past_due') &&
+  externalSubscriptionId !== null &&
+  basePrice !== null
 
 const toMonthlyRevenue = (byCurrency: [currency: string, { yearly: number; subscriptions: number }][]) =>
   byCurrency

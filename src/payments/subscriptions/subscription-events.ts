@@ -2,7 +2,7 @@ import { emit } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Subscription } from '../tables'
-import type { Status } from './transitions'
+import { type Status, shownStatus } from './transitions'
 
 type TenantRef = Pick<Tenant, 'tenant'>
 
@@ -11,11 +11,24 @@ const EVENT_NAME_BY_STATUS: Record<Status, string> = {
   active: 'subscription-activated',
   trialing: 'subscription-trialing',
   past_due: 'subscription-past-due',
+  paused: 'subscription-paused',
+  lapsed: 'subscription-canceled',
   canceled: 'subscription-canceled',
+  abandoned: 'subscription-expired',
   expired: 'subscription-expired',
 }
 
-/** Emits an event if the status of a subscription has changed, or its period was renewed. */
+/** Returns the name of the event about a change, or undefined if there is nothing to tell. */
+function eventNameOf(before: Subscription | undefined, after: Subscription): string | undefined {
+  if (before?.status !== after.status) {
+    const isTold = before && EVENT_NAME_BY_STATUS[before.status] === EVENT_NAME_BY_STATUS[after.status]
+    return isTold ? undefined : EVENT_NAME_BY_STATUS[after.status]
+  }
+  if (!before.pause !== !after.pause) return after.pause ? 'subscription-paused' : 'subscription-resumed'
+  return before.currentPeriodEnd === after.currentPeriodEnd ? undefined : 'subscription-renewed'
+}
+
+/** Emits an event if the status or the pause of a subscription has changed, or its period was renewed. */
 export async function emitStatusChange(
   ctx: TenantRef,
   tx: Tx,
@@ -23,10 +36,17 @@ export async function emitStatusChange(
   after: Subscription,
   by?: string,
 ) {
-  const renewed = before?.currentPeriodEnd !== after.currentPeriodEnd
-  if (before?.status === after.status && !renewed) return
-  const eventName = before?.status === after.status ? 'subscription-renewed' : EVENT_NAME_BY_STATUS[after.status]
-  await emitSubscriptionEvent(ctx, tx, after, eventName, { status: after.status, before: before?.status }, by)
+  const eventName = eventNameOf(before, after)
+  if (!eventName) return
+  const metadata = { status: shownStatus(after), before: before && shownStatus(before) }
+  await emitSubscriptionEvent(
+    ctx,
+    tx,
+    after,
+    eventName,
+    after.pause ? { ...metadata, pause: after.pause } : metadata,
+    by,
+  )
 }
 
 /** Emits an event about a subscription. */

@@ -1,7 +1,8 @@
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
 import type { HttpContext } from '../../core/etag'
 import { badRequest, notFound, Problem } from '../../core/problem'
+import { parseFlag } from '../../core/shapes'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
 import type { Db } from '../../storage/port'
 import {
@@ -21,12 +22,18 @@ import { plans, type Subscription, subscriptions } from '../tables'
 import { getActivePlan, insertPending, newSubscription, requirePositiveAmount, withCoupon } from './new-subscription'
 import { toSubscription } from './serializer'
 import { emitStatusChange } from './subscription-events'
-import { ACTIVE_STATUSES, hasEnded, type Status, TRANSITIONS } from './transitions'
+import { ACTIVE_STATUSES, isOver, SHOWN_STATUSES, type Status, shownStatus, storedStatuses } from './transitions'
 
 const { _id, status, planId, billableEntityType, billableEntityId, currentPeriodEnd, created, updated } = subscriptions
 const sortable = { _id, status, planId, billableEntityType, billableEntityId, currentPeriodEnd, created, updated }
 
-type Filters = { billableEntityType?: string; billableEntityId?: string; planId?: string; status?: string }
+type Filters = {
+  billableEntityType?: string
+  billableEntityId?: string
+  planId?: string
+  status?: string
+  hasConflict?: string
+}
 
 /** Returns a page of subscriptions, newest first: all for admins, else those of the caller's entity. */
 export async function list(ctx: Ctx, query: Filters & ListQuery, answer: HttpContext) {
@@ -57,13 +64,16 @@ export async function listOfWorkspaces({ db }: Ctx, query: Filters & ListQuery, 
 }
 
 /** @throws 400 for an unknown status or entity type */
-const listConditions = (query: Filters) =>
-  and(
+function listConditions(query: Filters) {
+  const hasConflict = parseFlag(query, 'hasConflict')
+  return and(
+    hasConflict === undefined ? undefined : (hasConflict ? isNotNull : isNull)(subscriptions.conflict),
     filterByParameter(billableEntityType, query, 'billableEntityType', ['user', 'workspace']),
     filterByParameter(billableEntityId, query, 'billableEntityId'),
     filterByParameter(planId, query, 'planId'),
-    filterByParameter(status, query, 'status', Object.keys(TRANSITIONS)),
+    filterByParameter(status, query, 'status', SHOWN_STATUSES, storedStatuses),
   )
+}
 
 /** Returns the active or trialing subscription of the caller's entity with the limits of its plan, or null. */
 export async function getCurrent(ctx: Ctx) {
@@ -116,10 +126,10 @@ export async function create(ctx: Ctx, input: NewSubscription) {
 
 /** @throws 409 SUBSCRIPTION_ENDED */
 export function assertNotEnded(row: { status: Status }) {
-  if (!hasEnded(row)) return
+  if (!isOver(row)) return
   throw new Problem(
     409,
     'SUBSCRIPTION_ENDED',
-    `A subscription that is ${row.status} cannot be changed. Create a new one.`,
+    `A subscription that is ${shownStatus(row)} cannot be changed. Create a new one.`,
   )
 }

@@ -290,6 +290,21 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
       become(id, 'past_due', 'past_due')
       return transaction.id as string
     },
+    pause(id: string, resume_at: string | null = null) {
+      const scheduled_change = resume_at && { action: 'resume', effective_at: resume_at, resume_at }
+      become(id, 'paused', 'paused', { paused_at: time(), current_billing_period: null, scheduled_change })
+    },
+    /** Resumes a paused subscription. Its next period begins now, and is paid. */
+    resume(id: string) {
+      const current_billing_period = periodFrom(now(), subscriptions.get(id).billing_cycle.interval)
+      become(id, 'active', 'resumed', { paused_at: null, scheduled_change: null, current_billing_period })
+      const first = [...transactions.values()].find((one) => one.subscription_id === id)
+      const transaction = { ...structuredClone(first), id: newId('txn_01'), status: 'billed', payments: [] }
+      transaction.billing_period = current_billing_period
+      transactions.set(transaction.id, transaction)
+      settle(transaction)
+      return transaction.id as string
+    },
     recover(transaction: string) {
       const one = transactions.get(transaction)
       settle(one)

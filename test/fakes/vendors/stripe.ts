@@ -299,6 +299,24 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
     price(id: string, unit_amount: number, currency = 'usd', interval = 'month') {
       prices.set(id, { id, unit_amount, currency, recurring: { interval }, product: newId('prod_') })
     },
+    /** Pauses a subscription (https://docs.stripe.com/api/subscriptions/pause). */
+    pause(id: string, reason = 'pause_requested') {
+      const subscription = subscriptions.get(id)
+      const paused = { transitioned_at: nowSeconds(), type: 'subscription', subscription: { type: reason } }
+      Object.assign(subscription, { status: 'paused', ...(!old && { status_details: { paused } }) })
+      happened('customer.subscription.paused', subscription)
+      return happened('customer.subscription.updated', subscription)
+    },
+    /** Resumes a paused subscription. Its next period begins now, and is paid. */
+    resume(id: string) {
+      const subscription = subscriptions.get(id)
+      Object.assign(subscription, { status: 'active', status_details: null })
+      moveTo(subscription, nowSeconds(), periodEnd(nowSeconds(), subscription.items.data[0].price.recurring.interval))
+      happened('customer.subscription.resumed', subscription)
+      const invoice = bill(subscription)
+      settle(invoice)
+      return invoice.id as string
+    },
     /** Starts the next period, and pays it. */
     renew(id: string) {
       const subscription = subscriptions.get(id)

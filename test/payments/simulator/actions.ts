@@ -19,6 +19,8 @@ export type Action =
   | { do: 'recover'; n: number }
   | { do: 'end'; n: number }
   | { do: 'schedule'; n: number; ends: boolean }
+  | { do: 'pause'; n: number }
+  | { do: 'resume'; n: number }
   | { do: 'deliver'; n: number; twice: boolean; fault: Fault }
   | { do: 'lose'; n: number }
   | { do: 'cancel'; n: number; fault: Fault }
@@ -69,6 +71,8 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: actionOf('recover', { n: index }) },
   { weight: 1, arbitrary: actionOf('end', { n: index }) },
   { weight: 1, arbitrary: actionOf('schedule', { n: index, ends: fc.boolean() }) },
+  { weight: 2, arbitrary: actionOf('pause', { n: index }) },
+  { weight: 2, arbitrary: actionOf('resume', { n: index }) },
   { weight: 7, arbitrary: actionOf('deliver', { n: index, twice: fc.boolean(), fault }) },
   { weight: 2, arbitrary: actionOf('lose', { n: index }) },
   { weight: 2, arbitrary: actionOf('cancel', { n: index, fault }) },

@@ -14,7 +14,7 @@ export type Truth = {
   id: string
   /** Our id, from the metadata that the vendor got from us. */
   ours: string
-  status: 'waiting' | 'active' | 'trialing' | 'past_due' | 'ended'
+  status: 'waiting' | 'active' | 'trialing' | 'past_due' | 'paused' | 'ended'
   price: number
   periodEnd: number
   invoices: Record<string, 'paid' | 'open' | 'void'>
@@ -44,6 +44,10 @@ export type World = {
   recover(id: string): void
   end(id: string, how: number): void
   schedule(id: string, ends: boolean): void
+  /** Pauses a subscription on request; an overdue one keeps its debt. */
+  pause(id: string, reason?: string): void
+  /** Resumes a paused subscription. */
+  resume(id: string): void
   clear(): void
   stop(): Promise<void>
 }
@@ -80,6 +84,8 @@ async function stripeWorld(): Promise<World> {
       vendor.end(id)
     },
     schedule: (id, cancel_at_period_end) => void vendor.change(id, { cancel_at_period_end }),
+    pause: (id, reason) => void vendor.pause(id, reason),
+    resume: (id) => void vendor.resume(id),
     clear: () => {
       clearMaps(sessions, subscriptions, invoices)
       vendor.events.length = vendor.seen.length = 0
@@ -94,6 +100,7 @@ async function paypalWorld(): Promise<World> {
   vendor.terms.page = 2
   const statusOf = ({ status, billing_info: info }: Any): Truth['status'] => {
     if (status === 'APPROVAL_PENDING') return 'waiting'
+    if (status === 'SUSPENDED') return 'paused'
     if (status !== 'ACTIVE') return 'ended'
     return info.failed_payments_count ? 'past_due' : 'active'
   }
@@ -114,8 +121,10 @@ async function paypalWorld(): Promise<World> {
     renew: (id) => void vendor.bill(id),
     fail: (id) => void vendor.fail(id),
     recover: (id) => void vendor.bill(id),
-    end: (id, how) => void vendor.become(id, ['CANCELLED', 'SUSPENDED', 'EXPIRED'][how % 3]!),
+    end: (id, how) => void vendor.become(id, ['CANCELLED', 'EXPIRED'][how % 2]!),
     schedule: () => {},
+    pause: (id) => void vendor.become(id, 'SUSPENDED'),
+    resume: (id) => void vendor.become(id, 'ACTIVE', 'RE-ACTIVATED'),
     clear: () => {
       clearMaps(subscriptions, transactions)
       vendor.events.length = vendor.seen.length = 0
@@ -128,7 +137,7 @@ async function paddleWorld(): Promise<World> {
   const { transactions, subscriptions } = vendor
   vendor.price('pri_pro', '2000')
   const of = (id: string) => [...transactions.values()].filter((one) => one.subscription_id === id)
-  const statusOf = (status: string) => (['canceled', 'paused'].includes(status) ? 'ended' : status) as Truth['status']
+  const statusOf = (status: string) => (status === 'canceled' ? 'ended' : status) as Truth['status']
   return {
     ...vendor,
     ...{ kind: 'paddle', externalIds: { monthlyPriceId: 'pri_pro' } },
@@ -148,8 +157,9 @@ async function paddleWorld(): Promise<World> {
     recover: (id) => {
       for (const { id: transaction, status } of of(id)) if (status === 'billed') vendor.recover(transaction)
     },
-    end: (id, how) =>
-      void vendor.become(id, ...((how % 2 ? ['paused', 'paused'] : ['canceled', 'canceled']) as [string, string])),
+    end: (id) => void vendor.become(id, 'canceled', 'canceled'),
+    pause: (id) => void vendor.pause(id),
+    resume: (id) => void vendor.resume(id),
     schedule: (id, ends) =>
       void vendor.become(id, subscriptions.get(id).status, 'updated', {
         scheduled_change: ends ? { action: 'cancel', effective_at: new Date(now()).toISOString() } : null,

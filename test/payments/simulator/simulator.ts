@@ -7,13 +7,15 @@ import { startCheckout } from '../../../src/payments/checkout/checkout'
 import { cancel } from '../../../src/payments/subscriptions/cancellation'
 import { setCoupon } from '../../../src/payments/subscriptions/pricing'
 import { create } from '../../../src/payments/subscriptions/subscriptions'
+import { hasActiveStatus } from '../../../src/payments/subscriptions/transitions'
 import { subscriptions } from '../../../src/payments/tables'
 import { receiveWebhook } from '../../../src/payments/webhooks/webhook-receiver'
+import type { VendorRequest } from '../../fakes/vendors/vendor'
 import { createPaymentsFixture } from '../fixtures'
 import type { Action, Fault, History } from './actions'
 import { CrashingProcess, ProcessKilled } from './crashing-process'
 import { checkWrites, expectAgreement, expectConsistentCounts } from './invariants'
-import type { World } from './provider-worlds'
+import type { Truth, World } from './provider-worlds'
 
 const HOUR = 3_600_000
 export const START = Date.parse('2026-03-10T09:00:00.000Z')
@@ -56,12 +58,38 @@ export async function createSimulator(world: World) {
     const nth = <T>(list: T[], n: number): T | undefined => list[n % list.length]
     const truths = (...statuses: string[]) => world.truths().filter(({ status }) => statuses.includes(status))
 
+    /** The subscriptions at the provider that were paid when the provider was told to cancel them. */
+    const canceledInForce: Truth[] = []
+    /** Our subscriptions that somebody asked to end. */
+    const requested = new Set<string>()
+
+    function noteCancellation({ method, path }: VendorRequest) {
+      const [, id] = /\/subscriptions\/([^/]+)(\/cancel)?$/.exec(path) ?? []
+      if (method !== 'DELETE' && !path.endsWith('/cancel')) return
+      canceledInForce.push(...truths('active', 'trialing', 'paused').filter((one) => one.id === id))
+    }
+
+    /** Expects that nothing was canceled at the provider that somebody had paid for, unless it was asked for or bought twice. */
+    async function expectNothingPaidCanceled() {
+      for (const { id, ours, status } of canceledInForce.splice(0)) {
+        const row = (await rows()).find(({ _id }) => _id === ours)
+        const isBoughtTwice = !!row && hasActiveStatus(row) && row.externalSubscriptionId !== id
+        const isAllowed = !row || requested.has(ours) || isBoughtTwice || row.cancelAtPeriodEnd
+        expect([id, status, isAllowed], 'what somebody paid for was canceled at the provider').toEqual([
+          id,
+          status,
+          true,
+        ])
+      }
+    }
+
     /** Starts a process with this fault. Only one process at a time asks the provider. */
     function startProcess(fault: Fault) {
       const death = fault && 'write' in fault ? { at: fault.write, committed: fault.committed } : undefined
       const process = new CrashingProcess(at.tenant, checkWrites, death)
       let requests = 0
-      world.own.failWhen = () => {
+      world.own.failWhen = (request) => {
+        noteCancellation(request)
         if (process.isDead) return 'down'
         if (!fault || 'write' in fault) return
         const index = requests++
@@ -120,6 +148,11 @@ export async function createSimulator(world: World) {
         { running },
       )
 
+    /** `reset` ends what the entity has in force. */
+    async function requestEndOf(entity: string) {
+      for (const row of await rows()) if (row.billableEntityId === entity) requested.add(row._id)
+    }
+
     const drop = (event: object) => world.events.splice(world.events.indexOf(event), 1)
 
     /** Moves the clock to a second after the period of a subscription. */
@@ -139,6 +172,7 @@ export async function createSimulator(world: World) {
         const row = act.of < 0 ? undefined : nth(waiting, act.of)
         const order = row ? { subscriptionId: row._id } : { planId: plan._id, billingCycle: 'monthly' as const }
         const input = { ...order, couponCode: coupons[act.coupon], reset: act.reset }
+        if (act.reset) await requestEndOf(people[act.who]!)
         const asking = (ctx: Ctx) => startCheckout(ctx, input, request())
         const answer = await inProcess(act.fault, asking, { user: people[act.who], running })
         if (!(answer?.checkoutUrl ?? answer?.clientToken)) return
@@ -167,8 +201,12 @@ export async function createSimulator(world: World) {
         const one = nth(truths('past_due'), act.n)
         return one && world.recover(one.id)
       }
+      if (act.do === 'pause' || act.do === 'resume') {
+        const one = nth(act.do === 'pause' ? truths('active', 'trialing') : truths('paused'), act.n)
+        return one && world[act.do](one.id)
+      }
       if (act.do === 'end' || act.do === 'schedule') {
-        const one = nth(truths('active', 'trialing', 'past_due'), act.n)
+        const one = nth(truths('active', 'trialing', 'past_due', 'paused'), act.n)
         if (one && act.do === 'end') world.end(one.id, act.n)
         else if (one && act.do === 'schedule') world.schedule(one.id, act.ends)
         return
@@ -184,6 +222,7 @@ export async function createSimulator(world: World) {
       }
       if (act.do === 'cancel') {
         const row = nth(await rows(), act.n)
+        if (row) requested.add(row._id)
         return row && inProcess(act.fault, (ctx) => cancel(ctx, row._id), { user: row.billableEntityId, running })
       }
       if (act.do === 'attach') {
@@ -198,6 +237,7 @@ export async function createSimulator(world: World) {
     async function passTime(ms: number, fault?: Fault, running?: CrashingProcess) {
       moveClock(now() + ms)
       await inProcess(fault, ({ process }) => runDueJobs(process.tenant), { running })
+      if (!running) await expectNothingPaidCanceled()
     }
 
     const check = async (how: { settled: boolean }) => {
@@ -210,6 +250,7 @@ export async function createSimulator(world: World) {
       for (const act of acts) {
         history.push(JSON.stringify(act))
         await perform(act)
+        await expectNothingPaidCanceled()
       }
       for (const [n, event] of [...world.events].entries()) if (late[n % late.length]) await deliver(event)
       history.push('remaining jobs')

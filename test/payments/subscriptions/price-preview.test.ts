@@ -134,8 +134,8 @@ describe('the preview of the next payments of a subscription', () => {
     expect(body.payments).toHaveLength(12)
     expect(daysAndAmounts(body).slice(0, 3)).toEqual([
       ['2026-02-28', 10, 'coupon'],
-      ['2026-03-28', 10, 'coupon'],
-      ['2026-04-28', 20, 'price'],
+      ['2026-03-31', 10, 'coupon'],
+      ['2026-04-30', 20, 'price'],
     ])
     expect((await get(`/subscriptions/${id}/price-preview`)).body).toEqual(body)
     expect((await at.as('user').get(`/subscriptions/${id}/price-preview`)).status).toBe(403)

@@ -19,7 +19,7 @@ describe('subscriptions', () => {
       ...{ _id: ID, planId: at.pro, billableEntityType: 'user', billableEntityId: users.user, status: 'pending' },
       ...{ billingCycle: 'monthly', currency: 'USD', basePrice: 20, finalPrice: 20, dynamicAmount: null },
       ...{ couponId: null, couponCode: null, couponBenefitEndsAt: null, currentPeriodStart: null },
-      ...{ currentPeriodEnd: null, trialEndsAt: null, cancelAtPeriodEnd: false, cancelRequested: null },
+      ...{ currentPeriodEnd: null, trialEndsAt: null, cancelAtPeriodEnd: false, cancelRequested: null, pause: null },
       ...{ providerKind: null, providerSourceId: null, externalSubscriptionId: null, metadata: {} },
       ...{ created: TIME, updated: TIME },
     }

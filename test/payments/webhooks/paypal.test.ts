@@ -100,7 +100,7 @@ test('a failing PayPal payment makes the subscription past due with one open inv
 
 test.each([
   ['CANCELLED', 'canceled'],
-  ['SUSPENDED', 'canceled'],
+  ['SUSPENDED', 'paused'],
   ['EXPIRED', 'expired'],
 ] as const)('a PayPal subscription that becomes %s is %s here', async (theirs, ours) => {
   const { row, id } = await buySubscription()

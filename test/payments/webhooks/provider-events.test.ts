@@ -292,16 +292,17 @@ test('a replay of processed events by an admin has no second effect', async () =
   ])
 })
 
-test('a second paid subscription of one entity stays pending and is reported as webhook-failed', async () => {
+test('a second paid subscription of one entity stays pending and is reported', async () => {
   const first = await createStripeSubscription({ billableEntityId: 'twice' })
   const second = await createStripeSubscription({ billableEntityId: 'twice' })
   await send(first.event('created'))
   expect((await send(second.event('created'))).body).toEqual({ status: 'processed' })
   expect([await statusOf(first.row), await statusOf(second.row)]).toEqual(['active', 'pending'])
-  const reported = (await admin.get('/events?source=payments&eventName=webhook-failed')).body
-  expect(reported.map((one: { metadata: { subscriptionId?: string } }) => one.metadata.subscriptionId)).toContain(
-    second.row._id,
-  )
+  for (const eventName of ['webhook-failed', 'subscription-conflict']) {
+    const reported = (await admin.get(`/events?source=payments&eventName=${eventName}`)).body
+    const ids = reported.map((one: { metadata: { subscriptionId?: string } }) => one.metadata.subscriptionId)
+    expect(ids).toContain(second.row._id)
+  }
 })
 
 test('housekeeping removes settled events after three months and keeps parked ones', async () => {

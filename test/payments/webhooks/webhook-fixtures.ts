@@ -59,6 +59,7 @@ export async function createPendingSubscription(
     ...{ externalSubscriptionId: null, externalCheckoutId: null, checkoutUntil: null, lastEventAt: null },
     ...{ checkoutAmount: null, failedCheckouts: 0 },
     ...{ created: time, updated: time, drift: null },
+    ...{ pause: null, conflict: null, endedBy: null, periodAnchor: null },
     ...more,
   }
   await tenant.write((tx) => tx.insert(subscriptions).values(row))

@@ -30,7 +30,8 @@ export type PaddleSubscription = {
   /** The transaction that it was bought with; only in the event of its creation. */
   transaction_id?: string
   current_billing_period?: Period
-  scheduled_change?: { action?: string } | null
+  scheduled_change?: { action?: string; effective_at?: string | null } | null
+  paused_at?: string | null
   items?: { trial_dates?: Period; price?: PaddlePrice | null }[]
 }
 
@@ -65,7 +66,7 @@ const readCreated: EventReader<PaddleSubscription> = (subscription) =>
   subscriptionReader(subscription.status === 'active' ? 'activated' : undefined)(subscription)
 
 const MEANING_BY_STATUS: Partial<Record<NonNullable<ProviderState['status']>, EventMeaning>> = {
-  ...{ trialing: 'trial', canceled: 'canceled' },
+  ...{ trialing: 'trial', paused: 'paused', canceled: 'canceled' },
 }
 
 const transactionReader =
@@ -82,7 +83,7 @@ const transactionReader =
   }
 
 const STATUSES = toMap<ProviderState['status']>({
-  ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', canceled: 'canceled', paused: 'canceled' },
+  ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', canceled: 'canceled', paused: 'paused' },
 })
 
 export function toProviderState(subscription: PaddleSubscription): ProviderState {
@@ -92,8 +93,14 @@ export function toProviderState(subscription: PaddleSubscription): ProviderState
     ...parsePeriod(period?.starts_at, period?.ends_at),
     trialEndsAt: status === 'trialing' ? parseTime(items?.[0]?.trial_dates?.ends_at ?? period?.ends_at) : undefined,
     cancelAtPeriodEnd: scheduled_change?.action === 'cancel',
+    pause: status === 'paused' ? pauseOf(subscription) : null,
   }
 }
+
+const pauseOf = ({ paused_at, scheduled_change: change }: PaddleSubscription) => ({
+  since: parseTime(paused_at),
+  resumes: change?.action === 'resume' ? parseTime(change.effective_at) : undefined,
+})
 
 /** Converts a transaction, which is Paddle's invoice and keeps its id. Paddle's amounts are minor units, as text. */
 export function toProviderInvoice(transaction: PaddleTransaction, occurredAt?: number): ProviderInvoice {
@@ -130,7 +137,7 @@ export const parsePaddleEvent = createEventParser<PaddleEvent, PaddleObject>(
     'subscription.resumed': subscriptionReader(),
     'subscription.past_due': subscriptionReader('payment failed', 'past_due'),
     'subscription.canceled': subscriptionReader('canceled', 'canceled'),
-    'subscription.paused': subscriptionReader('canceled', 'canceled'),
+    'subscription.paused': subscriptionReader('paused', 'paused'),
     'transaction.completed': transactionReader('paid'),
     'transaction.payment_failed': transactionReader('payment failed'),
   },

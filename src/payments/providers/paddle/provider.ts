@@ -50,7 +50,7 @@ export const paddle: Provider<'paddle'> = {
     })
   },
 
-  cancel: (connection, { externalSubscriptionId, externalCheckoutId: checkout }) =>
+  cancel: (connection, { externalSubscriptionId, externalCheckoutId: checkout }, { unpaidOnly = false } = {}) =>
     callProvider('paddle', async () => {
       let id = externalSubscriptionId ?? undefined
       if (!id && checkout) {
@@ -65,6 +65,7 @@ export const paddle: Provider<'paddle'> = {
         if (!canceled) id = await findSubscriptionIdOfTransaction(connection, checkout)
       }
       if (!id) return true
+      if (!externalSubscriptionId && unpaidOnly) return false
       const request = { method: 'POST', key: attemptKey('cancel', id), json: { effective_from: 'immediately' } }
       const cancellation = requestData(connection, `subscriptions/${encodeURIComponent(id)}/cancel`, request)
       await cancellation.catch((error) => ignoreIfCanceled(connection, id, error))

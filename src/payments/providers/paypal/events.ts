@@ -11,12 +11,13 @@ export type PaypalSubscription = {
   custom_id?: string
   status?: string
   start_time?: string
+  status_update_time?: string
   billing_info?: {
     outstanding_balance?: Money
     failed_payments_count?: number
     cycle_executions?: { tenure_type: string; sequence: number; cycles_completed: number }[]
     last_payment?: { amount: Money; time: string }
-    last_failed_payment?: { amount: Money; time: string }
+    last_failed_payment?: { amount: Money; time: string; next_payment_retry_time?: string }
     next_billing_time?: string
   }
 }
@@ -55,16 +56,20 @@ const parseSubject = ({ id, custom_id }: PaypalSubscription) => ({
 })
 
 const STATUSES = toMap<ProviderState['status']>({
-  ...{ ACTIVE: 'active', SUSPENDED: 'canceled', CANCELLED: 'canceled', EXPIRED: 'expired' },
+  ...{ ACTIVE: 'active', SUSPENDED: 'paused', CANCELLED: 'canceled', EXPIRED: 'expired' },
 })
 
 /** Returns the state of a subscription. It has no status until it is approved. A period begins with a payment. */
-export function toProviderState({ status = '', start_time, billing_info }: PaypalSubscription): ProviderState {
+export function toProviderState({ status = '', start_time, billing_info, ...more }: PaypalSubscription): ProviderState {
   const periodEnd = parseTime(billing_info?.next_billing_time)
   const periodStart = parseTime(billing_info?.last_payment?.time) ?? parseTime(start_time)
   // PayPal keeps an overdue subscription ACTIVE.
   const isLate = status === 'ACTIVE' && !!billing_info?.failed_payments_count
-  return { status: isLate ? 'past_due' : STATUSES.get(status), ...(periodEnd && { periodStart, periodEnd }) }
+  return {
+    status: isLate ? 'past_due' : STATUSES.get(status),
+    ...(periodEnd && { periodStart, periodEnd }),
+    pause: status === 'SUSPENDED' ? { since: parseTime(more.status_update_time) } : status ? null : undefined,
+  }
 }
 
 /** PayPal has other names for the amounts of sales than elsewhere. */
@@ -98,7 +103,7 @@ export const parsePaypalEvent = createEventParser<PaypalEvent, PaypalSubscriptio
     'BILLING.SUBSCRIPTION.RE-ACTIVATED': subscriptionReader('activated', 'active'),
     'BILLING.SUBSCRIPTION.UPDATED': subscriptionReader('updated'),
     'BILLING.SUBSCRIPTION.CANCELLED': subscriptionReader('canceled', 'canceled'),
-    'BILLING.SUBSCRIPTION.SUSPENDED': subscriptionReader('canceled', 'canceled'),
+    'BILLING.SUBSCRIPTION.SUSPENDED': subscriptionReader('paused', 'paused'),
     'BILLING.SUBSCRIPTION.EXPIRED': subscriptionReader('expired', 'expired'),
     'BILLING.SUBSCRIPTION.PAYMENT.FAILED': readPaymentFailed,
     'PAYMENT.SALE.COMPLETED': readSale,

@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../../core/clock'
 import { missingPriceProblem } from '../errors'
-import { nonEmptyText } from '../event-parser'
+import { nonEmptyText, parseTime } from '../event-parser'
 import type { CheckoutOrder, Provider } from '../provider'
 import { attemptKey, callProvider, ignoreStatuses, ProviderResponseError } from '../provider-http'
 import { decodeUtf8, toSecretList } from '../webhook-signature'
@@ -74,7 +74,8 @@ export const paypal: Provider<'paypal'> = {
       if (!subscription) return
       const invoices = await listPaidTransactions(connection, subscriptionPath(externalId), subscription)
       const { status = 'pending', ...state } = toProviderState(subscription)
-      return { externalSubscriptionId: externalId, status, ...state, invoices }
+      const nextPaymentAttempt = parseTime(subscription.billing_info?.last_failed_payment?.next_payment_retry_time)
+      return { externalSubscriptionId: externalId, status, ...state, nextPaymentAttempt, invoices }
     }),
 
   webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookId),

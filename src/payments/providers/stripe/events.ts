@@ -8,17 +8,21 @@ import {
   parseTime,
   toMap,
 } from '../event-parser'
-import type { ProviderState } from '../provider'
+import type { Period, ProviderState } from '../provider'
 import { idOf, parseSubscriptionRef, type StripeInvoice, toProviderInvoice } from './stripe-invoices'
 
 type Metadata = Record<string, string> | null
-type Period = { current_period_start?: number; current_period_end?: number }
+type StripePeriod = { current_period_start?: number; current_period_end?: number }
 
 /** A subscription of Stripe, in old API versions and new: its period moved to its items with version 2025-03-31. */
-export type StripeSubscription = Period & {
+export type StripeSubscription = StripePeriod & {
   id?: string
   status?: string
-  items?: { data?: Period[] }
+  items?: { data?: StripePeriod[] }
+  /** Since version 2026-09-30. */
+  status_details?: { paused?: { transitioned_at?: number; subscription?: { type?: string } | null } | null } | null
+  trial_settings?: { end_behavior?: { missing_payment_method?: string } | null } | null
+  pause_collection?: { resumes_at?: number | null } | null
   trial_end?: number | null
   cancel_at?: number | null
   cancel_at_period_end?: boolean
@@ -71,7 +75,7 @@ const subscriptionReader =
   }
 
 const MEANING_BY_STATUS: Partial<Record<NonNullable<ProviderState['status']>, EventMeaning>> = {
-  ...{ trialing: 'trial', canceled: 'canceled', expired: 'expired' },
+  ...{ trialing: 'trial', paused: 'paused', canceled: 'canceled', expired: 'expired' },
 }
 
 const readDeleted: EventReader<StripeSubscription> = (subscription) => ({
@@ -80,19 +84,56 @@ const readDeleted: EventReader<StripeSubscription> = (subscription) => ({
 })
 
 const STATUSES = toMap<ProviderState['status']>({
-  ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', unpaid: 'past_due', paused: 'past_due' },
+  ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', unpaid: 'past_due', paused: 'paused' },
   ...{ canceled: 'canceled', incomplete_expired: 'expired' },
 })
+
+/** The statuses of subscriptions that are paused because a payment failed. One without a first payment has none yet. */
+const STATUS_BY_FAILURE = toMap<ProviderState['status']>({
+  ...{ first_payment_failure: undefined, final_payment_failure: 'past_due' },
+})
+
+function statusOf({ status = '', status_details: details }: StripeSubscription): ProviderState['status'] {
+  const reason = details?.paused?.subscription?.type ?? ''
+  return status === 'paused' && STATUS_BY_FAILURE.has(reason) ? STATUS_BY_FAILURE.get(reason) : STATUSES.get(status)
+}
+
+/** Returns the pause of a subscription, or of the collection of its payments, which changes no status. */
+function pauseOf(subscription: StripeSubscription): ProviderState['pause'] {
+  const { status_details: details, trial_settings: trial, pause_collection: collection } = subscription
+  if (statusOf(subscription) !== 'paused')
+    return collection ? { reason: 'payment_collection_paused', resumes: parseTime(collection.resumes_at) } : null
+  // Before version 2026-09-30 only the end of a trial paused a subscription.
+  const pausesAtTrialEnd = trial?.end_behavior?.missing_payment_method === 'pause'
+  return {
+    since: parseTime(details?.paused?.transitioned_at),
+    resumes: parseTime(collection?.resumes_at),
+    reason:
+      nonEmptyText(details?.paused?.subscription?.type) ??
+      (pausesAtTrialEnd ? 'trial_end_without_payment_method' : undefined),
+  }
+}
+
+/** Returns the periods: of the subscription, or since version 2025-03-31 of its items. */
+function periodsOf(subscription: StripeSubscription): Period[] {
+  const places = subscription.current_period_end ? [subscription] : (subscription.items?.data ?? [])
+  const periods = places.map((place) => parsePeriod(place.current_period_start, place.current_period_end))
+  return periods.filter((period): period is Period => 'periodEnd' in period)
+}
 
 /** Returns the state of a subscription. It has no status until its first payment. */
 export function toProviderState(subscription: StripeSubscription): ProviderState {
   const { status = '', trial_end, cancel_at, cancel_at_period_end } = subscription
-  const period = subscription.current_period_end ? subscription : (subscription.items?.data?.[0] ?? {})
-  const { current_period_start: start, current_period_end: end } = period
-  const ends = !!cancel_at && !!start && !!end && cancel_at > start && cancel_at <= end
+  const periods = periodsOf(subscription)
+  const cancelAt = parseTime(cancel_at)
+  const ends = periods.some(
+    ({ periodStart, periodEnd }) => !!cancelAt && cancelAt > periodStart && cancelAt <= periodEnd,
+  )
   return {
-    status: STATUSES.get(status),
-    ...parsePeriod(start, end),
+    status: statusOf(subscription),
+    ...periods[0],
+    ...(periods.length > 1 && { periods }),
+    pause: pauseOf(subscription),
     trialEndsAt: status === 'trialing' ? parseTime(trial_end) : undefined,
     cancelAtPeriodEnd: ends || cancel_at_period_end,
   }

@@ -1,6 +1,6 @@
 import type Stripe from 'stripe'
 import { missingPriceProblem } from '../errors'
-import { nonEmptyText } from '../event-parser'
+import { nonEmptyText, parseTime } from '../event-parser'
 import type { CheckoutOrder, Provider } from '../provider'
 import { attemptKey, ignoreStatuses, ProviderResponseError } from '../provider-http'
 import { decodeUtf8, isFresh, toSecretList } from '../webhook-signature'
@@ -36,7 +36,7 @@ export const stripe: Provider<'stripe'> = {
     })
   },
 
-  cancel: (connection, { externalSubscriptionId, externalCheckoutId: checkout }) =>
+  cancel: (connection, { externalSubscriptionId, externalCheckoutId: checkout }, { unpaidOnly = false } = {}) =>
     withStripeClient(connection, async (client) => {
       // A session that is completed or expired cannot be expired again (400).
       const expired =
@@ -50,6 +50,7 @@ export const stripe: Provider<'stripe'> = {
       const id =
         externalSubscriptionId ??
         (checkout && !expired ? await findSubscriptionIdOfSession(client, checkout) : undefined)
+      if (id && !externalSubscriptionId && unpaidOnly) return false
       if (id)
         await ignoreStatuses(
           rethrowStripeError(client.subscriptions.cancel(id, {}, idempotencyOptions('cancel', id))),
@@ -94,12 +95,15 @@ export const stripe: Provider<'stripe'> = {
       const stored = await ignoreStatuses(rethrowStripeError(client.subscriptions.retrieve(externalId)), 404)
       if (!stored) return
       const invoicePages = client.invoices.list({ subscription: externalId, limit: 100 })
-      const invoices = (await invoicePages.autoPagingToArray({ limit: MAX_INVOICES })).flatMap((invoice) => {
+      const listed = await invoicePages.autoPagingToArray({ limit: MAX_INVOICES })
+      const invoices = listed.flatMap((invoice) => {
         const status = toInvoiceStatus(invoice)
         return status ? [{ ...toProviderInvoice(invoice), status }] : []
       })
       const { status = 'pending', ...state } = toProviderState(stored)
-      return { externalSubscriptionId: stored.id, status, ...state, invoices }
+      const attempts = listed.flatMap(({ status, next_payment_attempt: at }) => (status === 'open' ? (at ?? []) : []))
+      const nextPaymentAttempt = attempts.length ? parseTime(Math.max(...attempts)) : undefined
+      return { externalSubscriptionId: stored.id, status, ...state, nextPaymentAttempt, invoices }
     }),
 
   webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookSecret),
