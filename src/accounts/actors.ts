@@ -101,6 +101,9 @@ const selectByToken = prepareFirst((db) =>
 export const readBearerToken = ({ headers }: Request) =>
   headers.get('authorization')?.match(/^bearer\s+(\S+)\s*$/i)?.[1] ?? ''
 
+/** Whether a text has the form of an API token. */
+export const isApiToken = (text: string) => API_TOKEN_PATTERN.test(text)
+
 /**
  * Returns the actor of an access token.
  * @throws 401 UNAUTHENTICATED when the token is invalid or expired, or its session has ended, or its user was deleted

@@ -1,3 +1,4 @@
+import { isOpenAiRequest } from '../core/openai-error'
 import type { Tenant } from '../tenancy/tenants'
 import {
   type Actor,
@@ -5,6 +6,7 @@ import {
   authenticateBearerToken,
   authenticateCookie,
   type CookieSession,
+  isApiToken,
   readBearerToken,
 } from './actors'
 import { readSessionCookie, requireOwnHost } from './cookies'
@@ -28,10 +30,17 @@ export async function authenticate(
 ): Promise<Authentication | undefined> {
   const key = request.headers.get('x-api-key')
   if (key) return { actor: await authenticateApiToken(tenant, key) }
-  if (request.headers.get('authorization'))
-    return { actor: await authenticateBearerToken(tenant, readBearerToken(request)) }
+  if (request.headers.get('authorization')) return { actor: await authenticateAuthorization(request, tenant) }
   const cookie = readsCookie && readSessionCookie(request, tenant)
   if (!cookie) return
   await requireOwnHost(request, tenant)
   return { cookie, session: await authenticateCookie(tenant, cookie) }
+}
+
+/** OpenAI's clients send their key, here an API token, as a Bearer token. */
+function authenticateAuthorization(request: Request, tenant: Tenant): Actor | Promise<Actor> {
+  const token = readBearerToken(request)
+  return isOpenAiRequest(request) && isApiToken(token)
+    ? authenticateApiToken(tenant, token)
+    : authenticateBearerToken(tenant, token)
 }

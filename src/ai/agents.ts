@@ -1,4 +1,4 @@
-import { and, eq } from 'drizzle-orm'
+import { and, desc, eq, or } from 'drizzle-orm'
 import type { Ctx, PublicCtx } from '../accounts/context'
 import { connections } from '../connections/tables'
 import type { HttpContext } from '../core/etag'
@@ -71,6 +71,17 @@ export async function change(ctx: Ctx, id: string, input: AgentChange, answer: H
 export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   await getAgentRow(ctx.db, id)
   return integrationStore.remove(ctx, id, answer)
+}
+
+/** Returns the active agents that the caller may use, newest first: all, or those with this id or name. */
+export async function listUsableAgents(ctx: PublicCtx, idOrName?: string): Promise<AgentRow[]> {
+  const wanted = idOrName === undefined ? undefined : or(eq(_id, idOrName), eq(name, idOrName))
+  const rows = await ctx.db
+    .select()
+    .from(integrations)
+    .where(and(agentCondition, eq(active, true), wanted))
+    .orderBy(desc(created), desc(_id))
+  return rows.filter((row) => mayRun(ctx, row)) as AgentRow[]
 }
 
 /** Returns an active agent that the caller may use. @throws 401, 403, 404, also when the agent is inactive */

@@ -10,6 +10,7 @@ import { DELETE_THREADS_JOB, deleteOwnerData, deleteThreadsJob } from './owner-d
 import { agentRoutes } from './routes/agents'
 import { completionRoutes } from './routes/completions'
 import { mcpRoutes } from './routes/mcp'
+import { openAiRoutes } from './routes/openai'
 import { sourceRoutes } from './routes/sources'
 import { threadRoutes } from './routes/threads'
 import { usageRoutes } from './routes/usage'
@@ -25,6 +26,7 @@ export const ai = defineArea({
   routes: new Elysia()
     .use(threadRoutes)
     .use(agentRoutes)
+    .use(openAiRoutes)
     .use(completionRoutes)
     .use(sourceRoutes)
     .use(usageRoutes)

@@ -1,6 +1,7 @@
 import type { ValueError } from '@sinclair/typebox/errors'
 import { Elysia, NotFoundError, ParseError, t, ValidationError } from 'elysia'
 import { getErrorChain, logError } from './log'
+import { isOpenAiRequest, toOpenAiError } from './openai-error'
 import { pinRequestId } from './request-id'
 import { notesOf } from './request-log'
 import { type FieldError, MAX_FIELD_ERRORS, toFieldErrors } from './validation'
@@ -92,10 +93,12 @@ export function toProblemResponse(error: unknown, request: Request, headers: Rec
   // An error of a tenant's code is in the log of its lambda, and is no failure of the server.
   if (problem.status >= 500 && !UNLOGGED_STATUSES.includes(problem.status) && code !== 'LAMBDA_FAILED')
     logError(code, { requestId: pinRequestId(request), ...toRequestInfo(request), cause: error })
-  return Response.json(
-    { code, message, details: more.details },
-    { status: problem.status, headers: { ...headers, ...more.headers } },
-  )
+  const { status } = problem
+  const body = { code, message, details: more.details }
+  return Response.json(isOpenAiRequest(request) ? { error: toOpenAiError({ status, ...body }), ...body } : body, {
+    status,
+    headers: { ...headers, ...more.headers },
+  })
 }
 
 function toProblem(error: unknown): Problem | undefined {

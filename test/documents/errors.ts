@@ -26,7 +26,10 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   BODY_TOO_LARGE: [[413], 'The body is larger than the limit of this route.'],
   BROKEN_REFERENCE: [[409], 'Something that the request refers to does not exist, or is still referred to.'],
   BUCKET_NOT_FOUND: [[404], 'There is no such bucket; `GET /operator/homes` lists all.'],
-  BUDGET_EXCEEDED: [[429], 'A budget of AI usage is used up; `Retry-After` says when its period ends.'],
+  BUDGET_EXCEEDED: [
+    [402, 429],
+    'A budget of AI usage is used up; `Retry-After` says when its period ends. With OpenAI’s interface it is 402.',
+  ],
   BUSY: [[503], 'The server has too much to do, or the tenant is moving; repeat the request after `Retry-After`.'],
   CALLER_GONE: [[400], 'The client closed the request before it was answered. It appears only in the log.'],
   COMPONENT_EXISTS: [[409], 'A component with this identifier already exists.'],
@@ -108,6 +111,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   MEMBER_EXISTS: [[409], 'The user is already a member of the workspace.'],
   METHOD_NOT_ALLOWED: [[405], 'The path exists, but not with this method; the header `Allow` lists those that do.'],
   MISSING_EXTERNAL_PRICE_ID: [[400], 'The plan lacks the id of its price at the provider.'],
+  MODEL_NOT_FOUND: [[404], 'No agent that the caller may use has this name or id.'],
   MISSING_SECRETS: [
     [400],
     'Placeholders in files of definitions have no value; `details` names them. Nothing was changed.',

@@ -987,6 +987,26 @@ export interface paths {
         };
         post: operations["searchAgentKnowledge"];
     };
+    "/api/ai/v1/models": {
+        parameters: {
+        };
+        get: operations["listModels"];
+    };
+    "/api/ai/v1/models/{model}": {
+        parameters: {
+        };
+        get: operations["getModel"];
+    };
+    "/api/ai/v1/chat/completions": {
+        parameters: {
+        };
+        post: operations["createChatCompletion"];
+    };
+    "/api/ai/v1/embeddings": {
+        parameters: {
+        };
+        post: operations["createEmbeddings"];
+    };
     "/api/ai/{integrationId}/chat-completion": {
         parameters: {
         };
@@ -1114,6 +1134,7 @@ export interface components {
             historyTokens?: number;
             recordThread?: boolean;
             allowSystemMessages?: boolean;
+            forbidClientRules?: boolean;
             _id: string;
             name: string | null;
             sourceId: string;
@@ -1139,6 +1160,7 @@ export interface components {
             historyTokens?: number | null;
             recordThread?: boolean | null;
             allowSystemMessages?: boolean | null;
+            forbidClientRules?: boolean | null;
             name?: string | null;
             sourceId?: string;
             active?: boolean;
@@ -1215,6 +1237,18 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             threadId?: string | null;
+        };
+        AiModel: {
+            id: string;
+            /** @constant */
+            object: "model";
+            created: number;
+            owned_by: string;
+        };
+        AiModelList: {
+            /** @constant */
+            object: "list";
+            data: components["schemas"]["AiModel"][];
         };
         AiUsage: {
             _id: string;
@@ -1404,6 +1438,92 @@ export interface components {
             next: string | null;
             failures: number;
             problem: string | null;
+        };
+        ChatCompletion: {
+            id: string;
+            /** @constant */
+            object: "chat.completion";
+            created: number;
+            model: string;
+            choices: {
+                index: number;
+                message: {
+                    /** @constant */
+                    role: "assistant";
+                    content: string | null;
+                    tool_calls?: {
+                        [key: string]: unknown;
+                    }[];
+                };
+                finish_reason: string;
+            }[];
+            usage: {
+                prompt_tokens: number;
+                completion_tokens: number;
+                total_tokens: number;
+            };
+        };
+        ChatCompletionRequest: {
+            model: string;
+            messages: components["schemas"]["MessageInput"][];
+            temperature?: number | null;
+            top_p?: number | null;
+            max_tokens?: number | null;
+            frequency_penalty?: number | null;
+            presence_penalty?: number | null;
+            stop?: (string | string[]) | null;
+            response_format?: ({
+                /** @constant */
+                type: "text";
+            } | {
+                /** @constant */
+                type: "json_object";
+            } | {
+                /** @constant */
+                type: "json_schema";
+                json_schema: {
+                    name: string;
+                    description?: string;
+                    schema?: {
+                        [key: string]: unknown;
+                    };
+                    strict?: boolean | null;
+                };
+            }) | null;
+            tools?: ({
+                name: string;
+                description?: string;
+                schema?: {
+                    [key: string]: unknown;
+                };
+            } | {
+                /** @constant */
+                type: "function";
+                function: {
+                    name: string;
+                    description?: string;
+                    parameters?: {
+                        [key: string]: unknown;
+                    };
+                };
+            })[] | null;
+            stream?: boolean | null;
+            max_completion_tokens?: number | null;
+            stream_options?: {
+                include_usage?: boolean | null;
+            } | null;
+            tool_choice?: ("none" | "auto" | "required" | {
+                /** @constant */
+                type: "function";
+                function: {
+                    name: string;
+                };
+            }) | null;
+            parallel_tool_calls?: boolean | null;
+            reasoning_effort?: string | null;
+            seed?: number | null;
+            /** @enum {number|null} */
+            n?: 1 | null;
         };
         Checkout: {
             subscriptionId: string;
@@ -1835,6 +1955,28 @@ export interface components {
         EmailVerification: {
             token: string;
         };
+        EmbeddingList: {
+            /** @constant */
+            object: "list";
+            data: {
+                /** @constant */
+                object: "embedding";
+                index: number;
+                embedding: number[] | string;
+            }[];
+            model: string;
+            usage: {
+                prompt_tokens: number;
+                total_tokens: number;
+            };
+        };
+        EmbeddingRequest: {
+            model: string;
+            input: string | string[];
+            /** @enum {string|null} */
+            encoding_format?: "float" | "base64" | null;
+            dimensions?: number | null;
+        };
         EntitiesDeleted: {
             /** @constant */
             success: true;
@@ -2062,6 +2204,7 @@ export interface components {
                 historyTokens?: number;
                 recordThread?: boolean;
                 allowSystemMessages?: boolean;
+                forbidClientRules?: boolean;
             };
             roles: string[];
             workspaceRoles: string[];
@@ -2461,6 +2604,7 @@ export interface components {
             historyTokens?: number;
             recordThread?: boolean;
             allowSystemMessages?: boolean;
+            forbidClientRules?: boolean;
             name?: string | null;
             sourceId?: string;
             active?: boolean;
@@ -4044,6 +4188,8 @@ export type ActiveWorkspace = components['schemas']['ActiveWorkspace'];
 export type Agent = components['schemas']['Agent'];
 export type AgentChange = components['schemas']['AgentChange'];
 export type AgentChatRequest = components['schemas']['AgentChatRequest'];
+export type AiModel = components['schemas']['AiModel'];
+export type AiModelList = components['schemas']['AiModelList'];
 export type AiUsage = components['schemas']['AiUsage'];
 export type AiUsageTotal = components['schemas']['AiUsageTotal'];
 export type ApiToken = components['schemas']['ApiToken'];
@@ -4059,6 +4205,8 @@ export type BlueprintDraftRequest = components['schemas']['BlueprintDraftRequest
 export type BlueprintDryRun = components['schemas']['BlueprintDryRun'];
 export type CallerLimits = components['schemas']['CallerLimits'];
 export type Certificate = components['schemas']['Certificate'];
+export type ChatCompletion = components['schemas']['ChatCompletion'];
+export type ChatCompletionRequest = components['schemas']['ChatCompletionRequest'];
 export type Checkout = components['schemas']['Checkout'];
 export type ChosenRateLimits = components['schemas']['ChosenRateLimits'];
 export type ClonedTenant = components['schemas']['ClonedTenant'];
@@ -4090,6 +4238,8 @@ export type DynamicAmount = components['schemas']['DynamicAmount'];
 export type EmailCode = components['schemas']['EmailCode'];
 export type EmailLink = components['schemas']['EmailLink'];
 export type EmailVerification = components['schemas']['EmailVerification'];
+export type EmbeddingList = components['schemas']['EmbeddingList'];
+export type EmbeddingRequest = components['schemas']['EmbeddingRequest'];
 export type EntitiesDeleted = components['schemas']['EntitiesDeleted'];
 export type Entity = components['schemas']['Entity'];
 export type EntityBatch = components['schemas']['EntityBatch'];
@@ -9662,6 +9812,76 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["KnowledgeExcerpt"][];
+                };
+            };
+        };
+    };
+    listModels: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AiModelList"];
+                };
+            };
+        };
+    };
+    getModel: {
+        parameters: {
+            path: {
+                model: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AiModel"];
+                };
+            };
+        };
+    };
+    createChatCompletion: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatCompletionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatCompletion"];
+                    "text/event-stream": string;
+                };
+            };
+        };
+    };
+    createEmbeddings: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EmbeddingRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmbeddingList"];
                 };
             };
         };

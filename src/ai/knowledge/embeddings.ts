@@ -19,32 +19,48 @@ export const estimateEmbeddingUsage = (texts: string[]): TokenUsage => ({
 })
 
 /** The caller, the integration and the thread that texts are embedded for. */
-export type EmbeddingPurpose = { ctx: PublicCtx; integration: string; thread?: string; signal?: AbortSignal }
+export type EmbeddingPurpose = {
+  ctx: PublicCtx
+  integration: string
+  thread?: string
+  signal?: AbortSignal
+  /** How long the vectors should be, if the model may choose. */
+  dimensions?: number
+}
 
-/**
- * Returns the embeddings of texts, as vectors of length 1. The client of the source retries where that may help. The usage
- * is recorded in any case.
- * @throws 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
- */
+/** Returns the embeddings of texts, of which only the beginning counts. @throws what `requestEmbeddings` throws */
 export async function embedTexts(
-  { _id: source, client, embeddingModel: model }: EmbeddingSource,
+  source: EmbeddingSource,
   texts: string[],
-  { ctx, integration, thread, signal }: EmbeddingPurpose,
+  purpose: EmbeddingPurpose,
 ): Promise<Float32Array[]> {
   const input = texts.map((text) => text.slice(0, MAX_INPUT_LENGTH).toWellFormed())
+  return (await requestEmbeddings(source, input, purpose)).vectors
+}
+
+/**
+ * Returns the embeddings of texts, as vectors of length 1, and how many tokens they took. The client of the source retries
+ * where that may help. The usage is recorded in any case.
+ * @throws 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
+ */
+export async function requestEmbeddings(
+  { _id: source, client, embeddingModel: model }: EmbeddingSource,
+  input: string[],
+  { ctx, integration, thread, signal, dimensions }: EmbeddingPurpose,
+): Promise<{ vectors: Float32Array[]; tokens: number }> {
   const startTime = performance.now()
   let usage = estimateEmbeddingUsage(input)
   let status: UsageStatus = 'failed'
   try {
-    const embeddingRequest = { model, input, encoding_format: 'float' } as const
+    const embeddingRequest = { model, input, encoding_format: 'float', ...(dimensions && { dimensions }) } as const
     const answer = await client.embeddings.create(embeddingRequest, { signal }).catch((cause) => {
       throw new SourceCallError(cause)
     })
     const reportedUsage = parseUsage({ ...answer?.usage, completion_tokens: 0 })
     if (reportedUsage) usage = { ...reportedUsage, estimated: false }
-    const vectors = parseVectors(answer?.data, texts.length)
+    const vectors = parseVectors(answer?.data, input.length)
     status = 'completed'
-    return vectors
+    return { vectors, tokens: usage.prompt }
   } catch (error) {
     if (signal?.aborted) status = 'aborted'
     throw toProblem(error)

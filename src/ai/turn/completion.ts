@@ -11,7 +11,7 @@ import { estimateMessageTokens } from '../token-estimate'
 import { type ExpectedUsage, reserveBudget } from '../usage/budgets'
 import { calculateCost } from '../usage/prices'
 import { callerGoneProblem, shutdownProblem, toTurnProblem } from './errors'
-import { toCompletion } from './openai-response'
+import { ownFormat } from './openai-response'
 import type { TokenUsage } from './reply'
 import { streamTurn } from './sse-stream'
 import type { Turn } from './turn'
@@ -48,7 +48,7 @@ export async function complete(
   agent: ChatTarget,
   completionRequest: CompletionRequest,
   request: Request,
-  options: Pick<TurnOptions, 'thread' | 'toolbox'> = {},
+  options: Pick<TurnOptions, 'thread' | 'toolbox' | 'extras'> = {},
 ) {
   const acceptsStream = request.headers.get('accept')?.includes('text/event-stream')
   const abortController = new AbortController()
@@ -145,5 +145,6 @@ async function runToCompletion(turn: Turn): Promise<object> {
     throw await saveFailedTurn(turn, error)
   }
   await saveTurn(turn, 'completed')
-  return toCompletion(turn)
+  const { format = ownFormat } = turn.input.extras
+  return format.toCompletion(turn)
 }

@@ -1,7 +1,7 @@
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { callerGoneProblem } from './errors'
-import { toFinalEvent, toResponseHead } from './openai-response'
+import { ownFormat } from './openai-response'
 import type { Turn } from './turn'
 import { saveFailedTurn, saveTurn } from './turn-store'
 
@@ -19,8 +19,10 @@ const DONE_EVENT = 'data: [DONE]\n\n'
  */
 export async function streamTurn(turn: Turn, onEnd: () => void): Promise<Response> {
   const writer = new SseWriter(() => turn.input.abortController.abort(callerGoneProblem()))
+  const { format = ownFormat } = turn.input.extras
   let hasSentRole = false
-  const chunkStart = JSON.stringify(toResponseHead(turn, 'chat.completion.chunk')).slice(0, -1)
+  const chunkStart = JSON.stringify(format.toHead(turn, 'chat.completion.chunk')).slice(0, -1)
+  const toEvent = (data: object) => `data: ${JSON.stringify(data)}\n\n`
   /** The constant beginning of chunks is serialized once. The first chunk names the role. */
   const chunk = (content: string) => {
     const role = hasSentRole ? '' : '"role":"assistant",'
@@ -34,11 +36,11 @@ export async function streamTurn(turn: Turn, onEnd: () => void): Promise<Respons
       await turn.run(true, onText)
       await saveTurn(turn, 'completed')
       if (!hasSentRole && !turn.pause) await onText([''])
-      await writer.send(`data: ${JSON.stringify(toFinalEvent(turn))}\n\n`)
+      await writer.send(format.toFinalEvents(turn).map(toEvent).join(''))
     } catch (error) {
       const problem = await saveFailedTurn(turn, error)
       if (!writer.hasStarted) throw problem
-      await writer.send(`data: ${JSON.stringify({ error: toErrorBody(turn, problem) })}\n\n`)
+      await writer.send(toEvent(format.toErrorEvent(toErrorBody(turn, problem))))
     }
     await writer.send(DONE_EVENT)
   }
@@ -142,7 +144,7 @@ const SSE_HEADERS = {
 }
 
 function toErrorBody({ input: { ctx } }: Turn, problem: unknown) {
-  if (problem instanceof Problem) return { code: problem.code, message: problem.message }
+  if (problem instanceof Problem) return problem
   logError('COMPLETION_FAILED', { tenant: ctx.tenant, cause: problem })
-  return { code: 'INTERNAL', message: 'Something went wrong on our side.' }
+  return { status: 500, code: 'INTERNAL', message: 'Something went wrong on our side.' }
 }

@@ -31,7 +31,7 @@ const MAX_SUMMARIES_PER_THREAD = 20
  * answered anything, the thread gets no messages, so that the client can send them again.
  */
 export async function saveTurn(turn: Turn, status: UsageStatus, code?: string): Promise<void> {
-  const { ctx, agent, source, thread } = turn.input
+  const { ctx, agent, source, thread, startsThread } = turn.input
   const row = await buildUsageRow(ctx, {
     kind: 'completion',
     ...{ integration: agent._id, source: source._id, model: turn.model, thread: thread?._id ?? null },
@@ -39,7 +39,8 @@ export async function saveTurn(turn: Turn, status: UsageStatus, code?: string): 
   })
   await ctx.write(async (tx) => {
     if (thread && (status === 'completed' || turn.turnMessages.length)) await appendToThread(tx, turn)
-    if (turn.pause && !thread) await keepForContinuation(tx, turn)
+    // Who learns of a new thread from the answer may also go on without it.
+    if (turn.pause && (!thread || startsThread)) await keepForContinuation(tx, turn)
     await recordCompletion(ctx, tx, row, code)
   })
 }

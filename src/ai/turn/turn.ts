@@ -19,6 +19,7 @@ import { rethrowRefusedParts } from './errors'
 import type { ModelHistory } from './history'
 import { callModel } from './model-call'
 import type { ModelMessage } from './model-messages'
+import type { AnswerFormat } from './openai-response'
 import { isPlain, type ProviderMessage, toProviderMessage } from './provider-message'
 import { type OnText, ReplyBuilder, type TokenUsage } from './reply'
 
@@ -54,6 +55,7 @@ export type TurnInput = {
 
 /** What an API with another format needs of a turn. */
 export type TurnExtras = {
+  format?: AnswerFormat
   /** Parameters for the model that only this API has. */
   parameters?: object
   /** Which tools the first answer of the model has to call. */

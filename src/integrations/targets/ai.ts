@@ -41,6 +41,11 @@ const shape = t.Object({
     t.Boolean({ description: 'whether conversations outside of threads are stored as threads' }),
   ),
   allowSystemMessages: t.Optional(t.Boolean({ description: 'whether clients may send messages as `system`' })),
+  forbidClientRules: t.Optional(
+    t.Boolean({
+      description: 'whether system messages of OpenAI clients are refused; otherwise they are rules below the prompt',
+    }),
+  ),
 })
 export type AiTarget = Static<typeof shape>
 

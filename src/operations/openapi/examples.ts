@@ -185,6 +185,8 @@ export const examples: Record<string, unknown> = {
   KnowledgeSearch: { question: 'How often does the pump need oil?' },
   AgentChatRequest: { messages },
   CompletionRequest: { messages },
+  ChatCompletionRequest: { model: 'Librarian', messages },
+  EmbeddingRequest: { model: 'Librarian', input: 'What is a novel?' },
   DraftRequest: { messages: [{ role: 'user', content: 'A shop for books' }], create: false },
   BlueprintDraftRequest: { prompt: 'A shop for books' },
   NewVectorStore: { integrationId: id, scope: 'user', subjectId: otherId },

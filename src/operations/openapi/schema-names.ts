@@ -8,6 +8,7 @@ import * as totp from '../../accounts/totp/shapes'
 import * as users from '../../accounts/users/shapes'
 import * as builders from '../../ai/builders/shapes'
 import * as knowledge from '../../ai/knowledge/shapes'
+import * as openai from '../../ai/openai/shapes'
 import * as ai from '../../ai/shapes'
 import * as usage from '../../ai/usage/shapes'
 import * as backups from '../../backups/shapes'
@@ -33,6 +34,7 @@ import * as operations from '../shapes'
 
 /** The modules of shapes. Each exported shape is a schema of the document, with the name of its export. */
 const SHAPE_MODULES = [
+  openai,
   ...[
     accounts,
     emailSignIn,
@@ -113,6 +115,8 @@ const SCHEMA_NAMES = new Map<unknown, string>([
   [lambdas.Version, 'LambdaVersion'],
   [ai.AgentChatRequest, 'AgentChatRequest'],
   [ai.CompletionRequest, 'CompletionRequest'],
+  [openai.Model, 'AiModel'],
+  [openai.ModelList, 'AiModelList'],
   [ai.ThreadSummary, 'ThreadSummary'],
   [usage.AiUsage, 'AiUsage'],
   [usage.AiUsageTotal, 'AiUsageTotal'],

@@ -85,6 +85,10 @@ const table = `
     200 GET /api/ai/agents/:id/chat
     200 POST /api/ai/agents/:id/chat
     200 POST /api/ai/agents/:id/search
+    200 GET /api/ai/v1/models
+    200 GET /api/ai/v1/models/:model
+    200 POST /api/ai/v1/chat/completions
+    400 POST /api/ai/v1/embeddings
     200 POST /api/ai/:integrationId/chat-completion/
     200 POST /api/ai/:integrationId/chat-completion/:threadId
     200 POST /api/ai/sources/:sourceId/chat-completion

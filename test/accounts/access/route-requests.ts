@@ -296,6 +296,9 @@ export const requests: Record<string, BuildRequest> = {
   'PUT /api/ai/agents/:id': withBody(agent, { description: 'changed' }),
   'PATCH /api/ai/agents/:id': withBody(agent, { description: 'changed' }),
   'DELETE /api/ai/agents/:id': async (at) => ({ path: { id: await at.otherAgent() } }),
+  'GET /api/ai/v1/models/:model': (at) => ({ path: { model: at.agent } }),
+  'POST /api/ai/v1/chat/completions': (at) => ({ body: { model: at.agent, ...chatBody } }),
+  'POST /api/ai/v1/embeddings': (at) => ({ body: { model: at.agent, input: 'Hello' } }),
   'POST /api/ai/:integrationId/chat-completion/': (at) => ({ path: { integrationId: at.agent }, body: chatBody }),
   'POST /api/ai/:integrationId/chat-completion/:threadId': async (at, { user }) => ({
     path: { integrationId: at.agent, threadId: await at.thread(user) },

@@ -41,7 +41,7 @@ function reply(
 
 const sentMessages = () => openai.last().body.messages
 
-describe.each([false, true])('what a provider said goes back to it unchanged (stream: %p)', (stream) => {
+describe.each([false, true])('the words of a provider go back unchanged (stream: %p)', (stream) => {
   const thought = {
     role: 'assistant',
     content: null,
@@ -50,7 +50,7 @@ describe.each([false, true])('what a provider said goes back to it unchanged (st
   }
   const counted = { role: 'tool', tool_call_id: 'c1', content: '{"counted":1}' }
 
-  test('in the rounds of a turn, and clients do not see it', async () => {
+  test('the rounds of a turn have it, and clients do not see it', async () => {
     openai.reply(
       reply(stream, { reasoning_content: 'I have to count.', tool_calls: [callOf('c1', 'count', signed)] }),
       reply(stream, { reasoning_content: 'Now I know.', content: 'One.' }),
@@ -61,7 +61,7 @@ describe.each([false, true])('what a provider said goes back to it unchanged (st
     expect(JSON.stringify(body)).not.toMatch(/reasoning|thought_signature|I have to/)
   })
 
-  test('in the later turns of a thread, and clients do not see it', async () => {
+  test('the later turns of a thread have it, and clients do not see it', async () => {
     const thread = await at.thread(agent)
     openai.reply(
       reply(stream, { reasoning_content: 'I have to count.', tool_calls: [callOf('c1', 'count', signed)] }),
@@ -82,48 +82,55 @@ describe.each([false, true])('what a provider said goes back to it unchanged (st
     expect(messages[1].tool_calls).toEqual([callOf('c1', 'count')])
   })
 
-  test.each(['a thread', 'no thread'])('round by round after a client tool was run, with %s', async (place) => {
-    const thread = place === 'a thread' ? await at.thread(agent) : ''
-    openai.reply(
-      reply(stream, { reasoning_content: 'I have to count.', tool_calls: [callOf('c1', 'count', signed)] }),
-      reply(stream, { reasoning_content: 'Now ask.', content: 'Choose! ', tool_calls: [callOf('c2', 'pick', signed)] }),
-    )
-    const { body } = await chat(user, agent, { stream, clientTools }, thread)
-    const pause = stream ? parseEvents(body).events.at(-1) : body
-    expect(pause.assistantToolCalls).toEqual([callOf('c1', 'count'), callOf('c2', 'pick')])
-    openai.reply({ text: 'Red.' })
-    // Clients may write the arguments anew.
-    const rewritten = pause.assistantToolCalls.map((call: { function: object }) => ({
-      ...call,
-      function: { ...call.function, arguments: '{"n":1}' },
-    }))
-    const messages = [
-      chatMessage('Hello'),
-      { role: 'assistant', tool_calls: rewritten },
-      { role: 'tool', tool_call_id: 'c2', content: 'red' },
-    ]
-    expect((await chat(user, agent, { stream, clientTools, messages }, thread)).status).toBe(200)
-    expect(sentMessages()).toEqual([
-      chatMessage('Hello'),
-      thought,
-      counted,
-      {
-        ...{ role: 'assistant', content: 'Choose! ', reasoning_content: 'Now ask.' },
-        tool_calls: [callOf('c2', 'pick', signed)],
-      },
-      { role: 'tool', tool_call_id: 'c2', content: 'red' },
-    ])
+  test.each(['a thread', 'no thread'])(
+    'the turn after a client tool was run has it round by round, with %s',
+    async (place) => {
+      const thread = place === 'a thread' ? await at.thread(agent) : ''
+      openai.reply(
+        reply(stream, { reasoning_content: 'I have to count.', tool_calls: [callOf('c1', 'count', signed)] }),
+        reply(stream, {
+          reasoning_content: 'Now ask.',
+          content: 'Choose! ',
+          tool_calls: [callOf('c2', 'pick', signed)],
+        }),
+      )
+      const { body } = await chat(user, agent, { stream, clientTools }, thread)
+      const pause = stream ? parseEvents(body).events.at(-1) : body
+      expect(pause.assistantToolCalls).toEqual([callOf('c1', 'count'), callOf('c2', 'pick')])
+      openai.reply({ text: 'Red.' })
+      // Clients may write the arguments anew.
+      const rewritten = pause.assistantToolCalls.map((call: { function: object }) => ({
+        ...call,
+        function: { ...call.function, arguments: '{"n":1}' },
+      }))
+      const messages = [
+        chatMessage('Hello'),
+        { role: 'assistant', tool_calls: rewritten },
+        { role: 'tool', tool_call_id: 'c2', content: 'red' },
+      ]
+      expect((await chat(user, agent, { stream, clientTools, messages }, thread)).status).toBe(200)
+      expect(sentMessages()).toEqual([
+        chatMessage('Hello'),
+        thought,
+        counted,
+        {
+          ...{ role: 'assistant', content: 'Choose! ', reasoning_content: 'Now ask.' },
+          tool_calls: [callOf('c2', 'pick', signed)],
+        },
+        { role: 'tool', tool_call_id: 'c2', content: 'red' },
+      ])
 
-    // Another user, and another agent, get none of it.
-    if (thread) return
-    await chat(at.as('other'), agent, { clientTools, messages })
-    expect(JSON.stringify(sentMessages())).not.toMatch(/reasoning|counted/)
-    await chat(user, main, { clientTools, messages })
-    expect(JSON.stringify(sentMessages())).not.toMatch(/reasoning|counted/)
-  })
+      // Another user, and another agent, get none of it.
+      if (thread) return
+      await chat(at.as('other'), agent, { clientTools, messages })
+      expect(JSON.stringify(sentMessages())).not.toMatch(/reasoning|counted/)
+      await chat(user, main, { clientTools, messages })
+      expect(JSON.stringify(sentMessages())).not.toMatch(/reasoning|counted/)
+    },
+  )
 })
 
-test('what a client sends of a provider reaches it, and is shown in the thread; members of user interfaces are dropped', async () => {
+test('members of a provider that a client sends reach it, and are shown in the thread; members of user interfaces are dropped', async () => {
   const thread = await at.thread()
   const known = { role: 'assistant', content: 'Hi.', reasoning_content: 'A greeting.' }
   const messages = [
@@ -161,7 +168,7 @@ describe('pictures', () => {
   const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=', detail: 'low' } }
   const question = { role: 'user', content: [{ type: 'text', text: 'What is this?' }, picture] }
 
-  test('reach the model unchanged, also in the later turns of a thread', async () => {
+  test('pictures reach the model unchanged, also in the later turns of a thread', async () => {
     const thread = await at.thread()
     expect((await chat(user, main, { messages: [question] }, thread)).status).toBe(200)
     expect(sentMessages()).toEqual([question])
@@ -170,7 +177,7 @@ describe('pictures', () => {
     expect((await at.threadOf(thread)).messages[0].content).toBe('What is this?')
   })
 
-  test.each([false, true])('are 400 where the model has no sight (stream: %p)', async (stream) => {
+  test.each([false, true])('pictures are 400 where the model has no sight (stream: %p)', async (stream) => {
     const echo = await at.agent({ sourceId: 'echo' })
     const refused = await chat(user, echo, { stream, messages: [question] })
     expect(statusAndCode(refused)).toEqual([400, 'INVALID_INPUT'])
@@ -193,14 +200,14 @@ describe('tools of an OpenAI client', () => {
     },
   ]
 
-  test('are client tools', async () => {
+  test('tools of an OpenAI client are client tools', async () => {
     openai.reply({ calls: [{ id: 'c1', name: 'pick', arguments: '{}' }] })
     const { body } = await chat(user, main, { tools })
     expect(body).toMatchObject({ type: 'client_tool_calls', functionCalls: [{ id: 'c1' }] })
     expect(openai.last().body.tools).toMatchObject(tools)
   })
 
-  test('may not have the names of other tools', async () => {
+  test('tools may not have the names of other tools', async () => {
     const taken = await chat(user, main, { tools, clientTools })
     expect(statusAndCode(taken)).toEqual([400, 'TOOL_NAME_TAKEN'])
     expect(taken.body.details[0].path).toBe('/tools/0')
@@ -211,7 +218,7 @@ describe('an answer that ends amid a call', () => {
   test.each([
     ['without a finish reason', ''],
     ['at its limit', 'length'],
-  ])('is a clear error, and nothing of it is stored: %s', async (_, finish) => {
+  ])('an answer that ends amid a call is a clear error, and nothing of it is stored: %s', async (_, finish) => {
     for (const stream of [false, true]) {
       const thread = await at.thread(agent)
       openai.reply({ text: 'Wait.', calls: [{ id: 'c1', name: 'count', arguments: '{"n":' }], finish })

@@ -68,4 +68,8 @@ export const agentFields: readonly FormField[] = [
     ...{ key: 'allowSystemMessages', title: 'Programs may add instructions', type: 'boolean', required: true },
     description: 'They may send messages with the role “system”.',
   }),
+  rare({
+    ...{ key: 'forbidClientRules', title: 'OpenAI clients may not add rules', type: 'boolean', required: true },
+    description: 'Otherwise, their system messages are rules below the instructions.',
+  }),
 ]

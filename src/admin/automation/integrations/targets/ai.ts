@@ -47,6 +47,7 @@ export const ai: TargetKind<'ai'> = {
     ),
     { key: 'recordThread', title: 'Keep every conversation', type: 'boolean' },
     { key: 'allowSystemMessages', title: 'Programs may add instructions', type: 'boolean' },
+    { key: 'forbidClientRules', title: 'OpenAI clients may not add rules', type: 'boolean' },
   ],
   describe: ({ sourceId, model }, findName) => `ask ${model ?? findName(sourceId)}`,
 }
