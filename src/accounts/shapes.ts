@@ -96,7 +96,14 @@ export const SignIn = t.Object(
       }),
     ),
   },
-  { 'x-schema': { anyOf: [{ required: ['username', 'password'] }, { required: ['challenge', 'code'] }] } },
+  {
+    'x-schema': {
+      anyOf: [
+        { 'x-name': 'with password', required: ['username', 'password'] },
+        { 'x-name': 'with code', required: ['challenge', 'code'] },
+      ],
+    },
+  },
 )
 export type SignIn = Static<typeof SignIn>
 
@@ -134,7 +141,7 @@ export const ProfileChange = partialOf(
 )
 export type ProfileChange = Static<typeof ProfileChange>
 
-const Identity = t.Object({
+export const UserAndWorkspace = t.Object({
   user: User,
   workspace: orNull(ActiveWorkspace),
   passwordRemoved: maybe(
@@ -149,9 +156,10 @@ const Tokens = t.Object({
   refreshToken: t.String(),
   expiresIn: t.Number({ description: 'seconds' }),
 })
-export const SignedIn = t.Object({ payload: t.Union([t.Composite([Tokens, Identity]), Identity]) })
-export const RefreshedTokens = t.Object({ payload: t.Composite([Tokens, Identity]) })
-export const RefreshedCookie = t.Object({ payload: Identity })
+export const TokensAndUser = t.Composite([Tokens, UserAndWorkspace])
+export const SignedIn = t.Object({ payload: t.Union([TokensAndUser, UserAndWorkspace]) })
+export const RefreshedTokens = t.Object({ payload: TokensAndUser })
+export const RefreshedCookie = t.Object({ payload: UserAndWorkspace })
 
 export const RefreshRequest = maybe(t.Object({ refreshToken: maybe(t.Nullable(t.String())) }))
 

@@ -106,10 +106,10 @@ export const ThreadList = t.Object({
 
 const nullableNumber = (minimum: number, maximum: number) => maybe(t.Nullable(t.Number({ minimum, maximum })))
 
-const ClientTool = t.Union([
+export const ClientTool = t.Union([
   t.Object(
     { name: toolName, description: maybe(t.String({ maxLength: 4_000 })), schema: maybe(jsonObject) },
-    withKeyPolicy({ strict: true, ignored: ['parameters', 'strict'] }),
+    { ...withKeyPolicy({ strict: true, ignored: ['parameters', 'strict'] }), 'x-name': 'with schema' },
   ),
   strictObject({
     type: t.Literal('function'),
@@ -121,7 +121,7 @@ const ClientTool = t.Union([
 ])
 export type ClientTool = Static<typeof ClientTool>
 
-const ResponseFormat = t.Union([
+export const ResponseFormat = t.Union([
   t.Object({ type: t.Literal('text') }),
   t.Object({ type: t.Literal('json_object') }),
   t.Object({
@@ -133,6 +133,11 @@ const ResponseFormat = t.Union([
       strict: maybe(t.Nullable(t.Boolean())),
     }),
   }),
+])
+
+export const StopSequences = t.Union([
+  t.String({ maxLength: 1_000 }),
+  t.Array(t.String({ maxLength: 1_000 }), { maxItems: 4 }),
 ])
 
 // Clients of other APIs send these keys, whose names are close to ours. They are ignored instead of refused.
@@ -147,9 +152,7 @@ const completionProperties = {
   max_tokens: maybe(t.Nullable(t.Number({ multipleOf: 1, minimum: 1, maximum: 1_000_000 }))),
   frequency_penalty: nullableNumber(-2, 2),
   presence_penalty: nullableNumber(-2, 2),
-  stop: maybe(
-    t.Nullable(t.Union([t.String({ maxLength: 1_000 }), t.Array(t.String({ maxLength: 1_000 }), { maxItems: 4 })])),
-  ),
+  stop: maybe(t.Nullable(StopSequences)),
   response_format: maybe(t.Nullable(ResponseFormat)),
   context: maybe(
     t.Nullable({ ...jsonObject, description: 'additional context for the model, at most 16 KiB as JSON' }),

@@ -11,11 +11,11 @@ import { listIndexes } from './index-list'
 import {
   Blueprint,
   BlueprintChange,
-  BlueprintDryRun,
   ExplanationQuery,
   FieldIndexShape,
   NewBlueprint,
   PermissionExplanation,
+  UpdatedBlueprint,
 } from './shapes'
 import { sendTypes } from './typegen/generator'
 import * as changes from './update'
@@ -29,13 +29,7 @@ const updateRoute = (operationId: string) =>
     params: keyParams,
     query: t.Object({ dryRun: flag }),
     body: BlueprintChange,
-    response: {
-      ...blueprintResponse,
-      200: t.Union([BlueprintDryRun, Blueprint]),
-      202: Blueprint,
-      409: ProblemShape,
-      412: ProblemShape,
-    },
+    response: { ...blueprintResponse, 200: UpdatedBlueprint, 202: Blueprint, 409: ProblemShape, 412: ProblemShape },
     detail: {
       operationId,
       summary: 'Update a blueprint',

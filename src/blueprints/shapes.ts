@@ -78,10 +78,10 @@ export type Scope = Static<typeof scope>
 const limitCount = t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000 })
 
 /** The limit of this name in the plan of the current subscription; without one, `otherwise` (default: 0). */
-const PlanLimit = strictObject({
-  planLimit: t.String({ minLength: 1, maxLength: 100 }),
-  otherwise: optional(limitCount),
-})
+const PlanLimit = strictObject(
+  { planLimit: t.String({ minLength: 1, maxLength: 100 }), otherwise: optional(limitCount) },
+  { 'x-name': 'of plan' },
+)
 export type PlanLimit = Static<typeof PlanLimit>
 
 export const Limitation = strictObject({
@@ -93,23 +93,33 @@ export const Limitation = strictObject({
 })
 export type Limitation = Static<typeof Limitation>
 
-const History = t.Union(
+export const History = t.Union(
   [
     t.Boolean(),
-    strictObject({
-      versions: optional(
-        t.Number({ minimum: 2, maximum: 1_000, multipleOf: 1, description: 'versions of one entity; default: 100' }),
-      ),
-      days: optional(
-        t.Number({ minimum: 1, maximum: 3_650, multipleOf: 1, description: 'age of a version; default: 365' }),
-      ),
-    }),
+    strictObject(
+      {
+        versions: optional(
+          t.Number({ minimum: 2, maximum: 1_000, multipleOf: 1, description: 'versions of one entity; default: 100' }),
+        ),
+        days: optional(
+          t.Number({ minimum: 1, maximum: 3_650, multipleOf: 1, description: 'age of a version; default: 365' }),
+        ),
+      },
+      { 'x-name': 'limits' },
+    ),
   ],
   {
     description:
       'true, or how much is kept: who changed which entity when, and its earlier states. Switching it off removes them.',
   },
 )
+
+/** Which changes of its entities a blueprint reports as events. */
+export const Dispatchers = strictObject({
+  create: optional(t.Boolean()),
+  update: optional(t.Boolean()),
+  delete: optional(t.Boolean()),
+})
 
 /** The parts of a blueprint that are stored as one document. */
 const definitionProperties = {
@@ -122,9 +132,7 @@ const definitionProperties = {
       description: 'JSONata expressions by the key of their field',
     }),
   ),
-  dispatchers: optional(
-    strictObject({ create: optional(t.Boolean()), update: optional(t.Boolean()), delete: optional(t.Boolean()) }),
-  ),
+  dispatchers: optional(Dispatchers),
   history: optional(History),
 }
 export const Definition = t.Object(definitionProperties)
@@ -169,9 +177,7 @@ export const Blueprint = t.Object({
   permissionScope: optional(scope),
   limitations: optional(t.Array(Limitation)),
   computed: optional(t.Record(t.String(), t.String())),
-  dispatchers: optional(
-    t.Object({ create: optional(t.Boolean()), update: optional(t.Boolean()), delete: optional(t.Boolean()) }),
-  ),
+  dispatchers: optional(Dispatchers),
   history: optional(History),
   warnings: optional(
     t.Array(Warning, {
@@ -245,6 +251,8 @@ export const BlueprintDryRun = t.Object({
   rewritten: t.Number({ description: 'the number of entities that would be rewritten or reindexed' }),
   problems: t.Array(BlueprintChangeProblem),
 })
+
+export const UpdatedBlueprint = t.Union([BlueprintDryRun, Blueprint])
 
 export const OperationExplanation = t.Object({
   operation,

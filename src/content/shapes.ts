@@ -4,9 +4,10 @@ import { id, jsonObject, line, partialOf, strictObject, text, textMatching, time
 
 const optional = t.Optional
 
-const RequiredProp = t.Union([line(200, 1), strictObject({ prop: line(200, 1), type: line(200, 1) })], {
-  description: 'the name of a prop, or its name and type',
-})
+export const RequiredProp = t.Union(
+  [line(200, 1), strictObject({ prop: line(200, 1), type: line(200, 1) }, { 'x-name': 'with type' })],
+  { description: 'the name of a prop, or its name and type' },
+)
 export type RequiredProp = Static<typeof RequiredProp>
 
 export const Component = t.Object({

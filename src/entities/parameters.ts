@@ -1,11 +1,11 @@
 import { t } from 'elysia'
+import { CountOption } from './shapes'
 
 /** The parameter of lists that asks for the number of matching entities. */
 export const countParameter = [
   '$count',
-  'boolean',
+  CountOption,
   'adds the header X-Total-Count; `estimate`: a large number may be an estimate, which X-Total-Count-Estimated tells',
-  { type: ['boolean', 'string'], enum: [true, false, 'estimate'] },
 ] as const
 export const filterParameters = [
   ['$limit', 'integer', 'page size; at most 1000', { minimum: 0, default: 100 }],
@@ -36,14 +36,14 @@ export const shapeParameters = [
   ],
 ] as const
 
-/** A query parameter for OpenAPI; `more` is added to its schema. */
-type ParameterSpec = readonly [name: string, type: string, description: string, more?: object]
+/** A query parameter for OpenAPI: its type or its shape. `more` is added to the schema of a type. */
+type ParameterSpec = readonly [name: string, type: string | object, description: string, more?: object]
 export const toParameter = ([name, type, description, more]: ParameterSpec) => ({
   name,
   in: 'query' as const,
   required: false,
   description,
-  schema: { type: type as 'string', ...more },
+  schema: typeof type === 'string' ? { type: type as 'string', ...more } : type,
 })
 
 export const toRequiredParameter = (spec: ParameterSpec) => ({ ...toParameter(spec), required: true })

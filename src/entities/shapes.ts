@@ -18,6 +18,9 @@ export const Entity = t.Object(
   },
 )
 
+/** Whether, and how exactly, a list is counted. */
+export const CountOption = t.Union([t.Boolean(), t.Literal('estimate')])
+
 const IdentifierShape = t.Optional(
   t.Nullable(t.String({ description: 'identifies the entity in paths; generated if missing' })),
 )

@@ -8,6 +8,8 @@ import { createLink } from './links'
 import { ContentParams, ContentQuery, FileDeletion, FileLink, FileList, FileUpload, StoredFile } from './shapes'
 
 const binary = { type: 'string' as const, format: 'binary' }
+// The content has the type of the file. Generators that know no `*/*` take the first.
+const anyBytes = { 'application/octet-stream': { schema: binary }, '*/*': { schema: binary } }
 const form = {
   type: 'object' as const,
   required: ['file'],
@@ -75,8 +77,8 @@ export const fileRoutes = new Elysia().use(uploadRoutes).use(
         description:
           'Takes `Range`, `If-Range` and `If-None-Match`. What a browser could run is only saved. Thumbnails have the sizes of the `files-configuration`.',
         responses: {
-          200: { description: 'The content', content: { '*/*': { schema: binary } } },
-          206: { description: 'A part of the content', content: { '*/*': { schema: binary } } },
+          200: { description: 'The content', content: anyBytes },
+          206: { description: 'A part of the content', content: anyBytes },
           304: { description: 'The content is the one that `If-None-Match` names' },
           415: { description: 'There is no thumbnail of this file' },
         },

@@ -1,4 +1,4 @@
-import type { TObject, TProperties } from '@sinclair/typebox'
+import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
 import { id, line, partialOf, time } from '../core/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
@@ -9,10 +9,10 @@ const maybe = t.Optional
 const roles = maybe(t.Array(line(128, 1), { maxItems: 100 }))
 
 /** An object of one of these kinds. The other fields are validated with the shape of the kind. */
-const kindField = <Name extends string>(names: Name[]) =>
+const kindField = <Name extends string>(names: Name[], described: TSchema) =>
   t.Object(
     { kind: t.Unsafe<Name>(t.Union(names.map((name) => t.Literal(name)))) },
-    { additionalProperties: t.Unknown() },
+    { additionalProperties: t.Unknown(), 'x-schema': described },
   )
 
 const kindUnion = <Kind>(kinds: Record<string, { shape: TObject }>) =>
@@ -24,12 +24,15 @@ const kindUnion = <Kind>(kinds: Record<string, { shape: TObject }>) =>
     ),
   )
 
+export const IntegrationTrigger = kindUnion<Trigger>(triggers)
+export const IntegrationTarget = kindUnion<Target>(targets)
+
 export const NewIntegration = t.Object({
   name: maybe(t.Nullable(line(200))),
   active: maybe(t.Boolean({ description: 'default: true' })),
   guest: maybe(t.Boolean({ description: 'whether anonymous callers may call the webhook' })),
-  trigger: kindField(triggerNames),
-  target: kindField(targetNames),
+  trigger: kindField(triggerNames, IntegrationTrigger),
+  target: kindField(targetNames, IntegrationTarget),
   roles: { ...roles, description: 'roles that may call it; default: all signed-in users' },
   workspaceRoles: { ...roles, description: 'roles in the active workspace that may call it' },
   plugin: maybe(t.Nullable(id, { description: 'the plugin to which it belongs' })),
@@ -44,8 +47,8 @@ export const Integration = t.Object({
   name: t.Nullable(t.String()),
   active: t.Boolean(),
   guest: t.Boolean(),
-  trigger: kindUnion<Trigger>(triggers),
-  target: kindUnion<Target>(targets),
+  trigger: IntegrationTrigger,
+  target: IntegrationTarget,
   roles: t.Array(t.String()),
   workspaceRoles: t.Array(t.String()),
   plugin: t.Nullable(id),

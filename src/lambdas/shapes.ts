@@ -24,6 +24,17 @@ export const Lambda = t.Object({
 })
 export type Lambda = Static<typeof Lambda>
 
+export const LambdaEnv = t.Union(
+  [
+    t.Record(variableName, t.Nullable(text(32 << 10)), {
+      ...{ maxProperties: 100, additionalProperties: false },
+      ...withMessage(VARIABLE_MESSAGE),
+    }),
+    t.Array(variableName, { maxItems: 100 }),
+  ],
+  { description: 'values by name, stored encrypted; null removes one. A list of names keeps only these.' },
+)
+
 export const NewLambda = t.Object({
   name: line(200, 1),
   description: maybe(text(10_000)),
@@ -34,18 +45,7 @@ export const NewLambda = t.Object({
   }),
   timeoutMs: maybe(integer(10, 30_000, 'maximum duration of a run; default: 5000')),
   memoryMb: maybe(integer(1, 256, 'maximum memory of a run; default: 64')),
-  env: maybe(
-    t.Union(
-      [
-        t.Record(variableName, t.Nullable(text(32 << 10)), {
-          ...{ maxProperties: 100, additionalProperties: false },
-          ...withMessage(VARIABLE_MESSAGE),
-        }),
-        t.Array(variableName, { maxItems: 100 }),
-      ],
-      { description: 'values by name, stored encrypted; null removes one. A list of names keeps only these.' },
-    ),
-  ),
+  env: maybe(LambdaEnv),
   serviceRole: maybe(
     t.Nullable(roleName, { description: 'a role: the lambda acts with its rights, instead of those of its caller' }),
   ),
@@ -76,17 +76,17 @@ export const Input = t.Object({
 })
 export type Input = Static<typeof Input>
 
-const LogLine = t.Object({
+export const LambdaLogLine = t.Object({
   at: t.Number({ description: 'ms since the run began' }),
   level: t.Union([t.Literal('debug'), t.Literal('info'), t.Literal('warn'), t.Literal('error')]),
   text: t.String(),
 })
-const Failure = t.Object({ code: t.String(), message: t.String(), stack: maybe(t.String()) })
+export const LambdaFailure = t.Object({ code: t.String(), message: t.String(), stack: maybe(t.String()) })
 
 export const Execution = t.Object({
   result: maybe(t.Unknown({ description: 'what the lambda returned' })),
-  error: maybe(Failure),
-  logs: t.Array(LogLine),
+  error: maybe(LambdaFailure),
+  logs: t.Array(LambdaLogLine),
   durationMs: t.Number(),
 })
 
@@ -95,11 +95,11 @@ export const LambdaRun = t.Object({
   version: t.Number(),
   trigger: t.String({ description: 'what triggered it: `execute`, `webhook`, `event`, `schedule` …' }),
   status: t.Number({ description: 'the status of the response, or of the failure' }),
-  error: t.Nullable(Failure),
+  error: t.Nullable(LambdaFailure),
   started: time,
   duration: t.Number({ description: 'ms' }),
   user: t.Nullable(id),
-  logs: t.Array(LogLine),
+  logs: t.Array(LambdaLogLine),
 })
 export type LambdaRun = Static<typeof LambdaRun>
 

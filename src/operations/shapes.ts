@@ -140,7 +140,7 @@ const home = t.String({
 /** Where a tenant is to be moved. */
 export const TenantMove = t.Object({ to: home })
 
-const MovedTenant = t.Object({
+export const MovedTenant = t.Object({
   id: t.String({ description: 'the id of the tenant' }),
   from: t.String(),
   to: t.String(),
@@ -149,6 +149,12 @@ const MovedTenant = t.Object({
   ms: t.Number({ description: 'how long it took' }),
   trash: t.Optional(t.String({ description: 'where the files that it left are now' })),
 })
+
+export const TaskProgress = t.Object({
+  message: t.String({ description: 'the latest line about it' }),
+  fraction: t.Nullable(t.Number({ description: 'how much is done, from 0 to 1; null where that is unknown' })),
+})
+export const TaskProblem = t.Object({ code: t.String(), message: t.String() })
 
 const taskOf = <Kind extends TaskKindName, Input extends TSchema, Result extends TSchema>(
   kind: Kind,
@@ -163,14 +169,9 @@ const taskOf = <Kind extends TaskKindName, Input extends TSchema, Result extends
       description: 'interrupted: the server that ran it ended; `problem` says how to finish it',
     }),
     input,
-    progress: t.Nullable(
-      t.Object({
-        message: t.String({ description: 'the latest line about it' }),
-        fraction: t.Nullable(t.Number({ description: 'how much is done, from 0 to 1; null where that is unknown' })),
-      }),
-    ),
+    progress: t.Nullable(TaskProgress),
     result: t.Nullable(result),
-    problem: t.Nullable(t.Object({ code: t.String(), message: t.String() })),
+    problem: t.Nullable(TaskProblem),
     created: time,
     updated: time,
     finished: t.Nullable(time),

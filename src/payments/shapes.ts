@@ -8,22 +8,24 @@ const maybe = t.Optional
 const money = t.Number({ description: 'amount in the currency, with decimals' })
 const price = t.Nullable(t.Number({ minimum: 0, description: 'amount in the currency, with decimals' }))
 const externalIdShape = maybe(t.String({ minLength: 1, maxLength: 200 }))
-const cycle = t.Union([t.Literal('monthly'), t.Literal('yearly')])
-const entityType = t.Union([t.Literal('user'), t.Literal('workspace')])
+export const BillingCycle = t.Union([t.Literal('monthly'), t.Literal('yearly')])
+export const BillableEntityType = t.Union([t.Literal('user'), t.Literal('workspace')])
 const filterField = (description: string) => maybe(t.String({ description }))
 
-const ExternalIds = strictObject({
+export const ExternalIds = strictObject({
   productId: externalIdShape,
   monthlyPriceId: externalIdShape,
   yearlyPriceId: externalIdShape,
   monthlyPlanId: externalIdShape,
   yearlyPlanId: externalIdShape,
 })
-const externalIdsByProvider = {
+const byProvider = {
   stripe: maybe(ExternalIds),
   paypal: maybe(ExternalIds),
   paddle: maybe(ExternalIds),
 } satisfies Record<ProviderKind, unknown>
+
+export const ProviderIds = strictObject(byProvider, { description: 'ids of the plan and its prices at providers' })
 
 export const NewPlan = t.Object(
   {
@@ -40,14 +42,15 @@ export const NewPlan = t.Object(
     sortOrder: maybe(t.Number({ multipleOf: 1, minimum: -1_000_000, maximum: 1_000_000 })),
     limits: maybe({ ...jsonObject, description: 'numbers by name, referenced by limitations of blueprints' }),
     metadata: maybe(jsonObject),
-    externalIds: maybe(
-      strictObject(externalIdsByProvider, { description: 'ids of the plan and its prices at providers' }),
-    ),
+    externalIds: maybe(ProviderIds),
   },
   {
     'x-schema': {
       required: ['name'],
-      anyOf: [{ required: ['monthlyPrice', 'yearlyPrice'] }, { required: ['dynamic'] }],
+      anyOf: [
+        { 'x-name': 'with prices', required: ['monthlyPrice', 'yearlyPrice'] },
+        { 'x-name': 'with dynamic price', required: ['dynamic'] },
+      ],
     },
   },
 )
@@ -75,6 +78,8 @@ export type Plan = Static<typeof Plan>
 
 export const PlanList = t.Object({ ...listQuery, isActive: maybe(t.String({ 'x-schema': { type: 'boolean' } })) })
 
+export const BenefitDurationUnit = t.Union([t.Literal('days'), t.Literal('months')])
+
 const couponFields = {
   discountType: t.Union([t.Literal('percentage'), t.Literal('fixed')]),
   discountValue: t.Number({ minimum: 0, description: 'per cent, 0 to 100, or an amount of the currency' }),
@@ -82,7 +87,7 @@ const couponFields = {
   maxRedemptions: t.Nullable(t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000_000 })),
   validFrom: t.Nullable(time),
   validUntil: t.Nullable(time),
-  benefitDurationUnit: t.Nullable(t.Union([t.Literal('days'), t.Literal('months')])),
+  benefitDurationUnit: t.Nullable(BenefitDurationUnit),
   benefitDurationValue: t.Nullable(t.Number({ minimum: 1, multipleOf: 1, maximum: 10_000 })),
   applicablePlanIds: t.Array(id, { maxItems: 1_000, description: 'empty: all plans' }),
   isActive: t.Boolean(),
@@ -126,10 +131,10 @@ const nullableTime = t.Nullable(time)
 export const Subscription = t.Object({
   _id: id,
   planId: id,
-  billableEntityType: entityType,
+  billableEntityType: BillableEntityType,
   billableEntityId: id,
   status,
-  billingCycle: cycle,
+  billingCycle: BillingCycle,
   currency: t.String(),
   basePrice: t.Nullable(money),
   finalPrice: t.Nullable(money),
@@ -165,7 +170,8 @@ export const Subscription = t.Object({
 })
 export type Subscription = Static<typeof Subscription>
 
-export const OwnSubscription = t.Nullable(t.Composite([Subscription, t.Object({ limits: jsonObject })]))
+export const LimitedSubscription = t.Composite([Subscription, t.Object({ limits: jsonObject })])
+export const OwnSubscription = t.Nullable(LimitedSubscription)
 export const WorkspaceSubscription = t.Composite([
   t.Omit(Subscription, ['planId']),
   t.Object({ planId: t.Nullable(Plan) }),
@@ -189,23 +195,23 @@ export const WorkspaceSubscriptionList = t.Object({
 // These fields are ignored, whatever their type, when the caller is not an admin.
 const adminOnlyField = (description: string, schema: object) =>
   maybe(t.Unknown({ description: `${description}; admins only`, 'x-schema': schema }))
-const entityTypeSchema = { type: ['string', 'null'], enum: ['user', 'workspace', null] }
+const entityTypeSchema = { anyOf: [{ type: 'string', enum: ['user', 'workspace'] }, { type: 'null' }] }
 const amountSchema = { type: ['number', 'null'], exclusiveMinimum: 0 }
 
 export const NewSubscription = t.Object({
   planId: id,
-  billingCycle: cycle,
+  billingCycle: BillingCycle,
   couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
   billableEntityType: adminOnlyField('type of the billable entity', entityTypeSchema),
   billableEntityId: adminOnlyField('the id of the user or the workspace', { type: ['string', 'null'] }),
-  dynamicAmount: adminOnlyField('price per cycle, for dynamic plans', amountSchema),
+  dynamicAmount: adminOnlyField('price per BillingCycle, for dynamic plans', amountSchema),
 })
 export type NewSubscription = Static<typeof NewSubscription>
 
 export const PricePreviewRequest = t.Object({
-  billingCycle: cycle,
+  billingCycle: BillingCycle,
   couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
-  amount: maybe(t.Nullable(t.Number({ description: 'price per cycle, for dynamic plans' }))),
+  amount: maybe(t.Nullable(t.Number({ description: 'price per BillingCycle, for dynamic plans' }))),
   start: maybe(t.String({ description: 'when the subscription begins, ISO 8601; default: now' })),
   payments: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: 60, description: 'how many payments; default: 12' })),
 })
@@ -213,7 +219,7 @@ export type PricePreviewRequest = Static<typeof PricePreviewRequest>
 
 export const PricePreview = t.Object({
   currency: t.String(),
-  billingCycle: cycle,
+  billingCycle: BillingCycle,
   basePrice: t.Nullable(money),
   couponBenefitEndsAt: nullableTime,
   isFree: t.Boolean({ description: 'whether it runs without a provider, so that nothing is ever charged' }),
@@ -249,21 +255,31 @@ export const CouponAttachment = t.Object({ couponCode: t.Nullable(t.String({ max
 
 const redirectUrlShape = maybe(t.Nullable(t.String({ maxLength: 2_000 })))
 
+/** Whom the provider names on its invoices. */
+export const Customer = strictObject({ name: maybe(t.Nullable(line(300))), email: maybe(orEmpty(email)) })
+
 export const NewCheckout = t.Object(
   {
     subscriptionId: maybe(t.Nullable(t.String({ description: 'a pending subscription' }))),
     planId: maybe(t.Nullable(t.String({ description: 'or a plan with a price' }))),
-    billingCycle: maybe(t.Nullable(cycle)),
+    billingCycle: maybe(t.Nullable(BillingCycle)),
     couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
     successUrl: redirectUrlShape,
     cancelUrl: redirectUrlShape,
     billableEntityType: adminOnlyField('type of the billable entity', entityTypeSchema),
     billableEntityId: adminOnlyField('the id of the user or the workspace', { type: ['string', 'null'] }),
-    amount: adminOnlyField('price per cycle, for dynamic plans', amountSchema),
-    customer: maybe(strictObject({ name: maybe(t.Nullable(line(300))), email: maybe(orEmpty(email)) })),
+    amount: adminOnlyField('price per BillingCycle, for dynamic plans', amountSchema),
+    customer: maybe(Customer),
     reset: maybe(t.Boolean({ description: 'cancels the existing subscription of the entity first' })),
   },
-  { 'x-schema': { anyOf: [{ required: ['subscriptionId'] }, { required: ['planId', 'billingCycle'] }] } },
+  {
+    'x-schema': {
+      anyOf: [
+        { 'x-name': 'of subscription', required: ['subscriptionId'] },
+        { 'x-name': 'of plan', required: ['planId', 'billingCycle'] },
+      ],
+    },
+  },
 )
 export type NewCheckout = Static<typeof NewCheckout>
 
@@ -277,7 +293,7 @@ export type Checkout = Static<typeof Checkout>
 export const Invoice = t.Object({
   _id: id,
   subscriptionId: id,
-  billableEntityType: entityType,
+  billableEntityType: BillableEntityType,
   billableEntityId: id,
   amount: money,
   currency: t.String(),

@@ -6,7 +6,7 @@ const maybe = t.Optional
 const url = webAddress({ maxLength: 2_000 })
 const eventField = line(200, 1)
 
-const Subscription = strictObject({
+export const PluginSubscription = strictObject({
   source: maybe({ ...eventField, description: 'the source of the event; default: `*` (any)' }),
   kind: maybe(eventField),
   eventName: maybe(eventField),
@@ -28,7 +28,7 @@ const manifestFields = {
     ),
   ),
   proxyUrl: maybe(t.Nullable(url)),
-  subscribedEvents: maybe(t.Array(Subscription, { maxItems: 50 })),
+  subscribedEvents: maybe(t.Array(PluginSubscription, { maxItems: 50 })),
 }
 
 /** The JSON at `manifestUrl`. URLs in it may be relative to `manifestUrl`. */
@@ -49,12 +49,33 @@ export const NewPlugin = t.Object(
     active: maybe(t.Boolean()),
     secret: maybe(secret),
   },
-  { 'x-schema': { anyOf: [{ required: ['name'] }, { required: ['manifestUrl'] }] } },
+  {
+    'x-schema': {
+      anyOf: [
+        { 'x-name': 'with name', required: ['name'] },
+        { 'x-name': 'by manifest', required: ['manifestUrl'] },
+      ],
+    },
+  },
 )
 export type NewPlugin = Static<typeof NewPlugin>
 
 export const PluginChange = partialOf(t.Omit(NewPlugin, ['secret']))
 export type PluginChange = Static<typeof PluginChange>
+
+export const SubscribedEvent = t.Object({
+  source: t.String(),
+  kind: t.String(),
+  eventName: t.String(),
+  hookUrl: t.String(),
+  active: t.Boolean(),
+})
+export const PluginHealth = t.Object({
+  status: t.Union([t.Literal('unknown'), t.Literal('ok'), t.Literal('failing')]),
+  lastError: t.Nullable(t.String()),
+  lastErrorAt: t.Nullable(time),
+  lastSuccessAt: t.Nullable(time),
+})
 
 export const Plugin = t.Object({
   _id: id,
@@ -63,16 +84,9 @@ export const Plugin = t.Object({
   manifestUrl: t.Nullable(t.String()),
   apiPath: t.Nullable(t.String()),
   proxyUrl: t.Nullable(t.String()),
-  subscribedEvents: t.Array(
-    t.Object({ source: t.String(), kind: t.String(), eventName: t.String(), hookUrl: t.String(), active: t.Boolean() }),
-  ),
+  subscribedEvents: t.Array(SubscribedEvent),
   active: t.Boolean(),
-  health: t.Object({
-    status: t.Union([t.Literal('unknown'), t.Literal('ok'), t.Literal('failing')]),
-    lastError: t.Nullable(t.String()),
-    lastErrorAt: t.Nullable(time),
-    lastSuccessAt: t.Nullable(time),
-  }),
+  health: PluginHealth,
   created: time,
   updated: time,
 })

@@ -21,7 +21,8 @@ const uploadRoutes = new Elysia({ prefix: '/sites', tags: ['sites'] })
         'The body is a tar archive with an `index.html` at its top, or the gzip of one. The site takes effect as a whole.',
       requestBody: {
         required: true,
-        content: { 'application/x-tar': { schema: archive }, 'application/gzip': { schema: archive } },
+        description: 'The archive; its type may also be `application/x-tar` or `application/gzip`.',
+        content: { 'application/octet-stream': { schema: archive } },
       },
     },
   })

@@ -24,7 +24,7 @@ export const listQuery = {
     'fields to sort by, comma-separated; "-" before one for descending',
   ),
   count: queryOption({ type: 'boolean' }, 'adds the header X-Total-Count'),
-  $count: queryOption({ type: 'boolean' }, 'alias of `count`'),
+  $count: t.Optional(t.String({ 'x-alias-of': 'count' })),
 }
 export type ListQuery = { [option in keyof typeof listQuery]?: string }
 

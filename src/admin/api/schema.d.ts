@@ -1175,63 +1175,14 @@ export interface components {
             max_tokens?: number | null;
             frequency_penalty?: number | null;
             presence_penalty?: number | null;
-            stop?: (string | string[]) | null;
-            response_format?: ({
-                /** @constant */
-                type: "text";
-            } | {
-                /** @constant */
-                type: "json_object";
-            } | {
-                /** @constant */
-                type: "json_schema";
-                json_schema: {
-                    name: string;
-                    description?: string;
-                    schema?: {
-                        [key: string]: unknown;
-                    };
-                    strict?: boolean | null;
-                };
-            }) | null;
+            stop?: components["schemas"]["StopSequences"] | null;
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             context?: {
                 [key: string]: unknown;
             } | null;
             stream?: boolean | null;
-            clientTools?: ({
-                name: string;
-                description?: string;
-                schema?: {
-                    [key: string]: unknown;
-                };
-            } | {
-                /** @constant */
-                type: "function";
-                function: {
-                    name: string;
-                    description?: string;
-                    parameters?: {
-                        [key: string]: unknown;
-                    };
-                };
-            })[] | null;
-            tools?: ({
-                name: string;
-                description?: string;
-                schema?: {
-                    [key: string]: unknown;
-                };
-            } | {
-                /** @constant */
-                type: "function";
-                function: {
-                    name: string;
-                    description?: string;
-                    parameters?: {
-                        [key: string]: unknown;
-                    };
-                };
-            })[] | null;
+            clientTools?: components["schemas"]["ClientTool"][] | null;
+            tools?: components["schemas"]["ClientTool"][] | null;
             rules?: string[] | null;
             queryParams?: {
                 [key: string]: unknown;
@@ -1310,19 +1261,27 @@ export interface components {
         AxesChart: {
             tooltip: components["schemas"]["AppConfigurationChange"];
             toolbox: components["schemas"]["AppConfigurationChange"];
-            xAxis: {
-                /** @constant */
-                type: "category";
-                data: (string | number | boolean)[];
-            };
+            xAxis: components["schemas"]["AxesChartXAxis"];
             yAxis: components["schemas"]["AppConfigurationChange"];
-            series: {
-                type: string;
-                name: string;
-                areaStyle?: components["schemas"]["AppConfigurationChange"];
-                data: (number | string)[];
-            }[];
+            series: components["schemas"]["AxesChartSeriesItem"][];
         };
+        AxesChartSeriesItem: {
+            type: string;
+            name: string;
+            areaStyle?: components["schemas"]["AppConfigurationChange"];
+            data: components["schemas"]["NumberOrText"][];
+        };
+        AxesChartXAxis: {
+            /** @constant */
+            type: "category";
+            data: components["schemas"]["ChartGroupName"][];
+        };
+        /** @enum {string} */
+        BenefitDurationUnit: "days" | "months";
+        /** @enum {string} */
+        BillableEntityType: "user" | "workspace";
+        /** @enum {string} */
+        BillingCycle: "monthly" | "yearly";
         Block: {
             _id: string;
             name: string;
@@ -1353,26 +1312,20 @@ export interface components {
             computed?: {
                 [key: string]: string;
             };
-            dispatchers?: {
-                create?: boolean;
-                update?: boolean;
-                delete?: boolean;
-            };
-            history?: boolean | {
-                versions?: number;
-                days?: number;
-            };
+            dispatchers?: components["schemas"]["Dispatchers"];
+            history?: components["schemas"]["BlueprintHistory"];
             warnings?: components["schemas"]["Warning"][];
             created: string;
             updated: string;
-            alteration?: {
-                /** @enum {string} */
-                state: "preparing" | "cleaning" | "failed";
-                done: number;
-                total: number;
-                since: string;
-                problem?: components["schemas"]["Problem"];
-            };
+            alteration?: components["schemas"]["BlueprintAlteration"];
+        };
+        BlueprintAlteration: {
+            /** @enum {string} */
+            state: "preparing" | "cleaning" | "failed";
+            done: number;
+            total: number;
+            since: string;
+            problem?: components["schemas"]["Problem"];
         };
         BlueprintChange: {
             name?: string;
@@ -1385,15 +1338,8 @@ export interface components {
             computed?: {
                 [key: string]: string;
             };
-            dispatchers?: {
-                create?: boolean;
-                update?: boolean;
-                delete?: boolean;
-            };
-            history?: boolean | {
-                versions?: number;
-                days?: number;
-            };
+            dispatchers?: components["schemas"]["Dispatchers"];
+            history?: components["schemas"]["BlueprintHistory"];
         };
         BlueprintChangeProblem: {
             field: string;
@@ -1401,10 +1347,11 @@ export interface components {
             message: string;
             count: number;
             examples: string[];
-            duplicates?: {
-                value: unknown;
-                identifiers: string[];
-            }[];
+            duplicates?: components["schemas"]["BlueprintChangeProblemDuplicate"][];
+        };
+        BlueprintChangeProblemDuplicate: {
+            value: unknown;
+            identifiers: string[];
         };
         BlueprintDraftRequest: {
             prompt: string;
@@ -1418,6 +1365,11 @@ export interface components {
             breaking: number;
             rewritten: number;
             problems: components["schemas"]["BlueprintChangeProblem"][];
+        };
+        BlueprintHistory: boolean | components["schemas"]["BlueprintHistoryLimits"];
+        BlueprintHistoryLimits: {
+            versions?: number;
+            days?: number;
         };
         CallerLimits: {
             reads: number;
@@ -1439,29 +1391,28 @@ export interface components {
             failures: number;
             problem: string | null;
         };
+        ChartGroupName: string | number | boolean;
         ChatCompletion: {
             id: string;
             /** @constant */
             object: "chat.completion";
             created: number;
             model: string;
-            choices: {
-                index: number;
-                message: {
-                    /** @constant */
-                    role: "assistant";
-                    content: string | null;
-                    tool_calls?: {
-                        [key: string]: unknown;
-                    }[];
-                };
-                finish_reason: string;
+            choices: components["schemas"]["ChatCompletionChoice"][];
+            usage: components["schemas"]["ChatCompletionUsage"];
+        };
+        ChatCompletionChoice: {
+            index: number;
+            message: components["schemas"]["ChatCompletionChoiceMessage"];
+            finish_reason: string;
+        };
+        ChatCompletionChoiceMessage: {
+            /** @constant */
+            role: "assistant";
+            content: string | null;
+            tool_calls?: {
+                [key: string]: unknown;
             }[];
-            usage: {
-                prompt_tokens: number;
-                completion_tokens: number;
-                total_tokens: number;
-            };
         };
         ChatCompletionRequest: {
             model: string;
@@ -1471,59 +1422,42 @@ export interface components {
             max_tokens?: number | null;
             frequency_penalty?: number | null;
             presence_penalty?: number | null;
-            stop?: (string | string[]) | null;
-            response_format?: ({
-                /** @constant */
-                type: "text";
-            } | {
-                /** @constant */
-                type: "json_object";
-            } | {
-                /** @constant */
-                type: "json_schema";
-                json_schema: {
-                    name: string;
-                    description?: string;
-                    schema?: {
-                        [key: string]: unknown;
-                    };
-                    strict?: boolean | null;
-                };
-            }) | null;
-            tools?: ({
-                name: string;
-                description?: string;
-                schema?: {
-                    [key: string]: unknown;
-                };
-            } | {
-                /** @constant */
-                type: "function";
-                function: {
-                    name: string;
-                    description?: string;
-                    parameters?: {
-                        [key: string]: unknown;
-                    };
-                };
-            })[] | null;
+            stop?: components["schemas"]["StopSequences"] | null;
+            response_format?: components["schemas"]["ResponseFormat"] | null;
+            tools?: components["schemas"]["ClientTool"][] | null;
             stream?: boolean | null;
             max_completion_tokens?: number | null;
-            stream_options?: {
-                include_usage?: boolean | null;
-            } | null;
-            tool_choice?: ("none" | "auto" | "required" | {
-                /** @constant */
-                type: "function";
-                function: {
-                    name: string;
-                };
-            }) | null;
+            stream_options?: components["schemas"]["ChatCompletionRequestStreamOptions"] | null;
+            tool_choice?: components["schemas"]["ChatCompletionRequestToolChoice"] | null;
             parallel_tool_calls?: boolean | null;
             reasoning_effort?: string | null;
             seed?: number | null;
-            /** @enum {number|null} */
             n?: 1 | null;
+        };
+        ChatCompletionRequestStreamOptions: {
+            include_usage?: boolean | null;
+        };
+        ChatCompletionRequestToolChoice: "none" | "auto" | "required" | components["schemas"]["ChatCompletionRequestToolChoiceFunction"];
+        ChatCompletionRequestToolChoiceFunction: {
+            /** @constant */
+            type: "function";
+            function: components["schemas"]["ChatCompletionRequestToolChoiceFunctionFunction"];
+        };
+        ChatCompletionRequestToolChoiceFunctionFunction: {
+            name: string;
+        };
+        ChatCompletionUsage: {
+            prompt_tokens: number;
+            completion_tokens: number;
+            total_tokens: number;
+        };
+        CheckHealthResult: {
+            /** @constant */
+            status: "ok";
+        };
+        CheckReadinessResult: {
+            /** @constant */
+            status: "ready";
         };
         Checkout: {
             subscriptionId: string;
@@ -1531,27 +1465,50 @@ export interface components {
             clientToken: string | null;
         };
         ChosenRateLimits: {
-            guests?: {
-                reads?: number;
-                writes?: number;
-                costly?: number;
+            guests?: components["schemas"]["ChosenRateLimitsGuests"];
+            users?: components["schemas"]["ChosenRateLimitsUsers"];
+        };
+        ChosenRateLimitsGuests: {
+            reads?: number;
+            writes?: number;
+            costly?: number;
+        };
+        ChosenRateLimitsUsers: {
+            reads?: number;
+            writes?: number;
+            costly?: number;
+        };
+        ClientTool: components["schemas"]["ClientToolWithSchema"] | components["schemas"]["ClientToolFunction"];
+        ClientToolFunction: {
+            /** @constant */
+            type: "function";
+            function: components["schemas"]["ClientToolFunctionFunction"];
+        };
+        ClientToolFunctionFunction: {
+            name: string;
+            description?: string;
+            parameters?: {
+                [key: string]: unknown;
             };
-            users?: {
-                reads?: number;
-                writes?: number;
-                costly?: number;
+        };
+        ClientToolWithSchema: {
+            name: string;
+            description?: string;
+            schema?: {
+                [key: string]: unknown;
             };
         };
         ClonedTenant: {
             tenant: string;
             from: string;
-            files: {
-                count: number;
-                missing: string[];
-            };
+            files: components["schemas"]["ClonedTenantFiles"];
             lostSecrets: number;
             omittedSecrets: string[];
             ms: number;
+        };
+        ClonedTenantFiles: {
+            count: number;
+            missing: string[];
         };
         CompletionRequest: {
             messages: components["schemas"]["MessageInput"][];
@@ -1561,63 +1518,14 @@ export interface components {
             max_tokens?: number | null;
             frequency_penalty?: number | null;
             presence_penalty?: number | null;
-            stop?: (string | string[]) | null;
-            response_format?: ({
-                /** @constant */
-                type: "text";
-            } | {
-                /** @constant */
-                type: "json_object";
-            } | {
-                /** @constant */
-                type: "json_schema";
-                json_schema: {
-                    name: string;
-                    description?: string;
-                    schema?: {
-                        [key: string]: unknown;
-                    };
-                    strict?: boolean | null;
-                };
-            }) | null;
+            stop?: components["schemas"]["StopSequences"] | null;
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             context?: {
                 [key: string]: unknown;
             } | null;
             stream?: boolean | null;
-            clientTools?: ({
-                name: string;
-                description?: string;
-                schema?: {
-                    [key: string]: unknown;
-                };
-            } | {
-                /** @constant */
-                type: "function";
-                function: {
-                    name: string;
-                    description?: string;
-                    parameters?: {
-                        [key: string]: unknown;
-                    };
-                };
-            })[] | null;
-            tools?: ({
-                name: string;
-                description?: string;
-                schema?: {
-                    [key: string]: unknown;
-                };
-            } | {
-                /** @constant */
-                type: "function";
-                function: {
-                    name: string;
-                    description?: string;
-                    parameters?: {
-                        [key: string]: unknown;
-                    };
-                };
-            })[] | null;
+            clientTools?: components["schemas"]["ClientTool"][] | null;
+            tools?: components["schemas"]["ClientTool"][] | null;
             rules?: string[] | null;
             queryParams?: {
                 [key: string]: unknown;
@@ -1629,14 +1537,8 @@ export interface components {
             componentName: string;
             description: string;
             content: string;
-            compiledContent: {
-                js: string;
-                css: string;
-            };
-            requiredProps: (string | {
-                prop: string;
-                type: string;
-            })[];
+            compiledContent: components["schemas"]["ComponentCompiledContent"];
+            requiredProps: components["schemas"]["RequiredProp"][];
             created: string;
             updated: string;
         };
@@ -1647,24 +1549,26 @@ export interface components {
             total: number;
             succeeded: number;
             failed: number;
-            results: {
-                identifier: string | null;
-                success: boolean;
-                component?: components["schemas"]["Component"];
-                code?: string;
-                error?: string;
-                details?: unknown;
-            }[];
+            results: components["schemas"]["ComponentBulkResultResult"][];
+        };
+        ComponentBulkResultResult: {
+            identifier: string | null;
+            success: boolean;
+            component?: components["schemas"]["Component"];
+            code?: string;
+            error?: string;
+            details?: unknown;
         };
         ComponentChange: {
             identifier?: string;
             componentName?: string;
             description?: string;
             content?: string;
-            requiredProps?: (string | {
-                prop: string;
-                type: string;
-            })[];
+            requiredProps?: components["schemas"]["RequiredProp"][];
+        };
+        ComponentCompiledContent: {
+            js: string;
+            css: string;
         };
         Configuration: {
             _id: string;
@@ -1690,6 +1594,7 @@ export interface components {
         Count: {
             count: number;
         };
+        CountOption: boolean | "estimate";
         Coupon: {
             _id: string;
             code: string;
@@ -1700,8 +1605,7 @@ export interface components {
             maxRedemptions?: number | null;
             validFrom: string | null;
             validUntil: string | null;
-            /** @enum {string|null} */
-            benefitDurationUnit: "days" | "months" | null;
+            benefitDurationUnit: components["schemas"]["BenefitDurationUnit"] | null;
             benefitDurationValue: number | null;
             applicablePlanIds: string[];
             isActive: boolean;
@@ -1721,8 +1625,7 @@ export interface components {
             maxRedemptions?: number | null;
             validFrom?: string | null;
             validUntil?: string | null;
-            /** @enum {string|null} */
-            benefitDurationUnit?: "days" | "months" | null;
+            benefitDurationUnit?: components["schemas"]["BenefitDurationUnit"] | null;
             benefitDurationValue?: number | null;
             applicablePlanIds?: string[];
             isActive?: boolean;
@@ -1747,21 +1650,9 @@ export interface components {
             manifestUrl: string | null;
             apiPath: string | null;
             proxyUrl: string | null;
-            subscribedEvents: {
-                source: string;
-                kind: string;
-                eventName: string;
-                hookUrl: string;
-                active: boolean;
-            }[];
+            subscribedEvents: components["schemas"]["SubscribedEvent"][];
             active: boolean;
-            health: {
-                /** @enum {string} */
-                status: "unknown" | "ok" | "failing";
-                lastError: string | null;
-                lastErrorAt: string | null;
-                lastSuccessAt: string | null;
-            };
+            health: components["schemas"]["PluginHealth"];
             created: string;
             updated: string;
             secret: string;
@@ -1782,6 +1673,10 @@ export interface components {
             backupOverdue: boolean;
             setUpLink: string | null;
         };
+        Customer: {
+            name?: string | null;
+            email?: string | null;
+        };
         DefinitionDiff: {
             files: {
                 [key: string]: string;
@@ -1795,17 +1690,18 @@ export interface components {
             prune?: boolean;
         };
         DefinitionDiffResult: {
-            changes: {
-                /** @enum {string} */
-                action: "create" | "change" | "remove" | "rename";
-                /** @enum {string} */
-                kind: "blueprint" | "connection" | "lambda" | "plugin" | "integration" | "agent" | "block" | "component" | "plan" | "coupon" | "configuration" | "mail";
-                name: string;
-                details?: string[];
-                entities?: number;
-            }[];
+            changes: components["schemas"]["DefinitionDiffResultChange"][];
             missingSecrets: string[];
             keptSecrets: string[];
+        };
+        DefinitionDiffResultChange: {
+            /** @enum {string} */
+            action: "create" | "change" | "remove" | "rename";
+            /** @enum {string} */
+            kind: "blueprint" | "connection" | "lambda" | "plugin" | "integration" | "agent" | "block" | "component" | "plan" | "coupon" | "configuration" | "mail";
+            name: string;
+            details?: string[];
+            entities?: number;
         };
         DefinitionPush: {
             files: {
@@ -1821,19 +1717,20 @@ export interface components {
             pruneData?: boolean;
         };
         DefinitionPushResult: {
-            changes: {
-                /** @enum {string} */
-                action: "create" | "change" | "remove" | "rename";
-                /** @enum {string} */
-                kind: "blueprint" | "connection" | "lambda" | "plugin" | "integration" | "agent" | "block" | "component" | "plan" | "coupon" | "configuration" | "mail";
-                name: string;
-                details?: string[];
-                entities?: number;
-            }[];
+            changes: components["schemas"]["DefinitionPushResultChange"][];
             versions: {
                 [key: string]: string | null;
             };
             remaining: number;
+        };
+        DefinitionPushResultChange: {
+            /** @enum {string} */
+            action: "create" | "change" | "remove" | "rename";
+            /** @enum {string} */
+            kind: "blueprint" | "connection" | "lambda" | "plugin" | "integration" | "agent" | "block" | "component" | "plan" | "coupon" | "configuration" | "mail";
+            name: string;
+            details?: string[];
+            entities?: number;
         };
         Definitions: {
             files: {
@@ -1858,6 +1755,19 @@ export interface components {
             active: boolean;
             urls: string[];
         };
+        DescribeServerResult: {
+            name: string;
+            api: string;
+            documentation: string;
+            description: string;
+            health: string;
+            readiness: string;
+        };
+        Dispatchers: {
+            create?: boolean;
+            update?: boolean;
+            delete?: boolean;
+        };
         DraftRequest: {
             messages: components["schemas"]["MessageInput"][];
             model?: string | null;
@@ -1866,63 +1776,14 @@ export interface components {
             max_tokens?: number | null;
             frequency_penalty?: number | null;
             presence_penalty?: number | null;
-            stop?: (string | string[]) | null;
-            response_format?: ({
-                /** @constant */
-                type: "text";
-            } | {
-                /** @constant */
-                type: "json_object";
-            } | {
-                /** @constant */
-                type: "json_schema";
-                json_schema: {
-                    name: string;
-                    description?: string;
-                    schema?: {
-                        [key: string]: unknown;
-                    };
-                    strict?: boolean | null;
-                };
-            }) | null;
+            stop?: components["schemas"]["StopSequences"] | null;
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             context?: {
                 [key: string]: unknown;
             } | null;
             stream?: boolean | null;
-            clientTools?: ({
-                name: string;
-                description?: string;
-                schema?: {
-                    [key: string]: unknown;
-                };
-            } | {
-                /** @constant */
-                type: "function";
-                function: {
-                    name: string;
-                    description?: string;
-                    parameters?: {
-                        [key: string]: unknown;
-                    };
-                };
-            })[] | null;
-            tools?: ({
-                name: string;
-                description?: string;
-                schema?: {
-                    [key: string]: unknown;
-                };
-            } | {
-                /** @constant */
-                type: "function";
-                function: {
-                    name: string;
-                    description?: string;
-                    parameters?: {
-                        [key: string]: unknown;
-                    };
-                };
-            })[] | null;
+            clientTools?: components["schemas"]["ClientTool"][] | null;
+            tools?: components["schemas"]["ClientTool"][] | null;
             rules?: string[] | null;
             queryParams?: {
                 [key: string]: unknown;
@@ -1932,11 +1793,12 @@ export interface components {
         DraftedBlueprints: {
             blueprints: components["schemas"]["NewBlueprint"][];
             created?: components["schemas"]["Blueprint"][];
-            usage: {
-                prompt_tokens: number;
-                completion_tokens: number;
-                total_tokens: number;
-            };
+            usage: components["schemas"]["DraftedBlueprintsUsage"];
+        };
+        DraftedBlueprintsUsage: {
+            prompt_tokens: number;
+            completion_tokens: number;
+            total_tokens: number;
         };
         DynamicAmount: {
             amount: number;
@@ -1958,25 +1820,30 @@ export interface components {
         EmbeddingList: {
             /** @constant */
             object: "list";
-            data: {
-                /** @constant */
-                object: "embedding";
-                index: number;
-                embedding: number[] | string;
-            }[];
+            data: components["schemas"]["EmbeddingListDataItem"][];
             model: string;
-            usage: {
-                prompt_tokens: number;
-                total_tokens: number;
-            };
+            usage: components["schemas"]["EmbeddingListUsage"];
+        };
+        EmbeddingListDataItem: {
+            /** @constant */
+            object: "embedding";
+            index: number;
+            embedding: components["schemas"]["EmbeddingListDataItemEmbedding"];
+        };
+        EmbeddingListDataItemEmbedding: number[] | string;
+        EmbeddingListUsage: {
+            prompt_tokens: number;
+            total_tokens: number;
         };
         EmbeddingRequest: {
             model: string;
-            input: string | string[];
-            /** @enum {string|null} */
-            encoding_format?: "float" | "base64" | null;
+            input: components["schemas"]["EmbeddingRequestInput"];
+            encoding_format?: components["schemas"]["EmbeddingRequestEncodingFormat"] | null;
             dimensions?: number | null;
         };
+        /** @enum {string} */
+        EmbeddingRequestEncodingFormat: "float" | "base64";
+        EmbeddingRequestInput: string | string[];
         EntitiesDeleted: {
             /** @constant */
             success: true;
@@ -1994,20 +1861,22 @@ export interface components {
             [key: string]: unknown;
         };
         EntityBatch: {
-            operations: {
-                /** @enum {string} */
-                op: "create" | "update" | "upsert" | "delete";
-                identifier?: string;
-                data?: components["schemas"]["AppConfigurationChange"];
-            }[];
+            operations: components["schemas"]["EntityBatchOperation"][];
+        };
+        EntityBatchOperation: {
+            /** @enum {string} */
+            op: "create" | "update" | "upsert" | "delete";
+            identifier?: string;
+            data?: components["schemas"]["AppConfigurationChange"];
         };
         EntityBatchResult: {
-            results: {
-                op: string;
-                identifier: string;
-                status: number;
-                entity?: components["schemas"]["Entity"];
-            }[];
+            results: components["schemas"]["EntityBatchResultResult"][];
+        };
+        EntityBatchResultResult: {
+            op: string;
+            identifier: string;
+            status: number;
+            entity?: components["schemas"]["Entity"];
         };
         EntityDeleted: {
             /** @constant */
@@ -2017,16 +1886,18 @@ export interface components {
         EntityImportResult: {
             imported: number;
             failed: number;
-            errors: {
-                line: number;
-                code: string;
-                message: string;
-            }[];
-            understood?: {
-                separator: string;
-                encoding: string;
-                columns: string[];
-            };
+            errors: components["schemas"]["EntityImportResultError"][];
+            understood?: components["schemas"]["EntityImportResultUnderstood"];
+        };
+        EntityImportResultError: {
+            line: number;
+            code: string;
+            message: string;
+        };
+        EntityImportResultUnderstood: {
+            separator: string;
+            encoding: string;
+            columns: string[];
         };
         EntityInput: {
             identifier?: string | null;
@@ -2035,11 +1906,27 @@ export interface components {
             [key: string]: unknown;
         };
         EntitySum: {
-            sum: number | string;
-            groups?: {
-                group: string | number | boolean;
-                sum: number | string;
-            }[];
+            sum: components["schemas"]["NumberOrText"];
+            groups?: components["schemas"]["EntitySumGroup"][];
+        };
+        EntitySumGroup: {
+            group: components["schemas"]["ChartGroupName"];
+            sum: components["schemas"]["NumberOrText"];
+        };
+        EntityVersion: {
+            version: number;
+            /** @enum {string} */
+            action: "create" | "change" | "remove";
+            at: string;
+            by: string | null;
+            changes: {
+                [key: string]: components["schemas"]["EntityVersionChangesValue"];
+            };
+            entity?: components["schemas"]["Entity"];
+        };
+        EntityVersionChangesValue: {
+            from: unknown;
+            to: unknown;
         };
         Event: {
             _id: string;
@@ -2056,18 +1943,27 @@ export interface components {
         };
         EventCount: {
             count: number;
-            groups?: {
-                group: string;
-                count: number;
-            }[];
+            groups?: components["schemas"]["EventCountGroup"][];
+        };
+        EventCountGroup: {
+            group: string;
+            count: number;
         };
         EventSum: {
-            sum: number | string;
-            groups?: {
-                group: string;
-                sum: number | string;
-                count: number;
-            }[];
+            sum: components["schemas"]["NumberOrText"];
+            groups?: components["schemas"]["EventSumGroup"][];
+        };
+        EventSumGroup: {
+            group: string;
+            sum: components["schemas"]["NumberOrText"];
+            count: number;
+        };
+        ExternalIds: {
+            productId?: string;
+            monthlyPriceId?: string;
+            yearlyPriceId?: string;
+            monthlyPlanId?: string;
+            yearlyPlanId?: string;
         };
         Field: {
             key: string;
@@ -2078,8 +1974,8 @@ export interface components {
             description?: string;
             default?: unknown;
             enum?: unknown[];
-            min?: number | string;
-            max?: number | string;
+            min?: components["schemas"]["FieldMin"];
+            max?: components["schemas"]["FieldMax"];
             pattern?: string;
             multi?: boolean;
             unique?: boolean;
@@ -2087,7 +1983,7 @@ export interface components {
             schema?: components["schemas"]["AppConfigurationChange"];
             target?: string;
             accept?: string[];
-            maxSize?: number | string;
+            maxSize?: components["schemas"]["FieldMaxSize"];
             thumbs?: string[];
             /** @enum {string} */
             onDelete?: "restrict" | "nullify" | "cascade";
@@ -2099,10 +1995,17 @@ export interface components {
             field: string;
             /** @enum {string} */
             state: "building" | "ready" | "retiring" | "removing";
-            /** @enum {string} */
-            reason: "setting" | "relation" | "file" | "unique" | "list or object" | "limitation" | "filter" | "sort" | "chart" | "earlier version";
+            reason: components["schemas"]["IndexReason"];
             since: string;
             used: string;
+        };
+        FieldMax: number | string;
+        FieldMaxSize: number | string;
+        FieldMin: number | string;
+        FileLink: {
+            token: string;
+            url: string;
+            expires: string;
         };
         FilterOptions: {
             kinds: string[];
@@ -2119,15 +2022,14 @@ export interface components {
             created: string;
             lastUsedAt: string | null;
         };
+        /** @enum {string} */
+        IndexReason: "setting" | "relation" | "file" | "unique" | "list or object" | "limitation" | "filter" | "sort" | "chart" | "earlier version";
         Installation: {
             version: string;
             hosts: string[];
             /** @enum {string} */
             hostClaims: "off" | "dns" | "open";
-            mail: {
-                isSent: boolean;
-                from: string;
-            };
+            mail: components["schemas"]["InstallationMail"];
             sessionDays: number;
             accessTokenSeconds: number;
             eventDays: number;
@@ -2135,77 +2037,17 @@ export interface components {
             databaseBytes: number | null;
             outgoingHeld: boolean;
         };
+        InstallationMail: {
+            isSent: boolean;
+            from: string;
+        };
         Integration: {
             _id: string;
             name: string | null;
             active: boolean;
             guest: boolean;
-            trigger: {
-                /** @constant */
-                kind: "webhook";
-            } | {
-                /** @constant */
-                kind: "event";
-                source?: string;
-                eventKind?: string;
-                eventName?: string;
-            } | {
-                /** @constant */
-                kind: "schedule";
-                cron: string;
-                timezone?: string;
-            } | {
-                /** @constant */
-                kind: "chat";
-            } | {
-                /** @constant */
-                kind: "tool";
-                name: string;
-                description: string;
-                parameters?: {
-                    [key: string]: unknown;
-                };
-            };
-            target: {
-                /** @constant */
-                kind: "lambda";
-                lambdaId: string;
-            } | {
-                /** @constant */
-                kind: "http";
-                sourceId?: string;
-                url?: string;
-                path?: string;
-                /** @enum {string} */
-                method?: "POST" | "PUT" | "PATCH" | "DELETE" | "GET";
-            } | {
-                /** @constant */
-                kind: "email";
-                sourceId?: string;
-                to: string;
-                subject: string;
-                text: string;
-            } | {
-                /** @constant */
-                kind: "ai";
-                sourceId: string;
-                model?: string;
-                description?: string;
-                systemPrompt?: string;
-                temperature?: number;
-                top_p?: number;
-                max_tokens?: number;
-                frequency_penalty?: number;
-                presence_penalty?: number;
-                tools?: string[];
-                blueprints?: string[];
-                vectorStores?: string[];
-                maxToolRounds?: number;
-                historyTokens?: number;
-                recordThread?: boolean;
-                allowSystemMessages?: boolean;
-                forbidClientRules?: boolean;
-            };
+            trigger: components["schemas"]["IntegrationTrigger"];
+            target: components["schemas"]["IntegrationTarget"];
             roles: string[];
             workspaceRoles: string[];
             plugin: string | null;
@@ -2217,18 +2059,8 @@ export interface components {
             name?: string | null;
             active?: boolean;
             guest?: boolean;
-            trigger?: {
-                /** @enum {string} */
-                kind: "webhook" | "event" | "schedule" | "chat" | "tool";
-            } & {
-                [key: string]: unknown;
-            };
-            target?: {
-                /** @enum {string} */
-                kind: "lambda" | "http" | "email" | "ai";
-            } & {
-                [key: string]: unknown;
-            };
+            trigger?: components["schemas"]["IntegrationTrigger"];
+            target?: components["schemas"]["IntegrationTarget"];
             roles?: string[];
             workspaceRoles?: string[];
             plugin?: string | null;
@@ -2286,13 +2118,84 @@ export interface components {
             message: string;
             checkedAt: string;
         };
+        IntegrationTarget: components["schemas"]["IntegrationTargetLambda"] | components["schemas"]["IntegrationTargetHttp"] | components["schemas"]["IntegrationTargetEmail"] | components["schemas"]["IntegrationTargetAi"];
+        IntegrationTargetAi: {
+            /** @constant */
+            kind: "ai";
+            sourceId: string;
+            model?: string;
+            description?: string;
+            systemPrompt?: string;
+            temperature?: number;
+            top_p?: number;
+            max_tokens?: number;
+            frequency_penalty?: number;
+            presence_penalty?: number;
+            tools?: string[];
+            blueprints?: string[];
+            vectorStores?: string[];
+            maxToolRounds?: number;
+            historyTokens?: number;
+            recordThread?: boolean;
+            allowSystemMessages?: boolean;
+            forbidClientRules?: boolean;
+        };
+        IntegrationTargetEmail: {
+            /** @constant */
+            kind: "email";
+            sourceId?: string;
+            to: string;
+            subject: string;
+            text: string;
+        };
+        IntegrationTargetHttp: {
+            /** @constant */
+            kind: "http";
+            sourceId?: string;
+            url?: string;
+            path?: string;
+            /** @enum {string} */
+            method?: "POST" | "PUT" | "PATCH" | "DELETE" | "GET";
+        };
+        IntegrationTargetLambda: {
+            /** @constant */
+            kind: "lambda";
+            lambdaId: string;
+        };
+        IntegrationTrigger: components["schemas"]["IntegrationTriggerWebhook"] | components["schemas"]["IntegrationTriggerEvent"] | components["schemas"]["IntegrationTriggerSchedule"] | components["schemas"]["IntegrationTriggerChat"] | components["schemas"]["IntegrationTriggerTool"];
+        IntegrationTriggerChat: {
+            /** @constant */
+            kind: "chat";
+        };
+        IntegrationTriggerEvent: {
+            /** @constant */
+            kind: "event";
+            source?: string;
+            eventKind?: string;
+            eventName?: string;
+        };
+        IntegrationTriggerSchedule: {
+            /** @constant */
+            kind: "schedule";
+            cron: string;
+            timezone?: string;
+        };
+        IntegrationTriggerTool: {
+            /** @constant */
+            kind: "tool";
+            name: string;
+            description: string;
+            parameters?: {
+                [key: string]: unknown;
+            };
+        };
+        IntegrationTriggerWebhook: {
+            /** @constant */
+            kind: "webhook";
+        };
         Invitation: {
             _id: string;
-            workspace: {
-                _id: string;
-                name: string;
-                logo: string | null;
-            };
+            workspace: components["schemas"]["InvitationWorkspace"];
             roles: string[];
             created: string;
         };
@@ -2300,6 +2203,11 @@ export interface components {
             workspace: string;
             /** @enum {string} */
             kind: "accept" | "decline";
+        };
+        InvitationWorkspace: {
+            _id: string;
+            name: string;
+            logo: string | null;
         };
         Invite: {
             _id: string;
@@ -2311,8 +2219,7 @@ export interface components {
         Invoice: {
             _id: string;
             subscriptionId: string;
-            /** @enum {string} */
-            billableEntityType: "user" | "workspace";
+            billableEntityType: components["schemas"]["BillableEntityType"];
             billableEntityId: string;
             amount: number;
             currency: string;
@@ -2324,13 +2231,14 @@ export interface components {
             paidAt: string | null;
             periodStart: string | null;
             periodEnd: string | null;
-            items: {
-                description: string;
-                quantity: number;
-                amount: number;
-            }[];
+            items: components["schemas"]["InvoiceItem"][];
             created: string;
             updated: string;
+        };
+        InvoiceItem: {
+            description: string;
+            quantity: number;
+            amount: number;
         };
         IssuedApiToken: {
             token: string;
@@ -2376,25 +2284,22 @@ export interface components {
             code?: string;
             timeoutMs?: number;
             memoryMb?: number;
-            env?: {
-                [key: string]: string | null;
-            } | string[];
+            env?: components["schemas"]["LambdaEnv"];
             serviceRole?: string | null;
         };
+        LambdaEnv: {
+            [key: string]: string | null;
+        } | string[];
         LambdaExecution: {
             result?: unknown;
-            error?: {
-                code: string;
-                message: string;
-                stack?: string;
-            };
-            logs: {
-                at: number;
-                /** @enum {string} */
-                level: "debug" | "info" | "warn" | "error";
-                text: string;
-            }[];
+            error?: components["schemas"]["LambdaFailure"];
+            logs: components["schemas"]["LambdaLogLine"][];
             durationMs: number;
+        };
+        LambdaFailure: {
+            code: string;
+            message: string;
+            stack?: string;
         };
         LambdaInput: {
             method?: string;
@@ -2407,6 +2312,12 @@ export interface components {
             rawBody?: string;
             event?: unknown;
         };
+        LambdaLogLine: {
+            at: number;
+            /** @enum {string} */
+            level: "debug" | "info" | "warn" | "error";
+            text: string;
+        };
         LambdaRollback: {
             version: number;
         };
@@ -2415,20 +2326,11 @@ export interface components {
             version: number;
             trigger: string;
             status: number;
-            error: {
-                code: string;
-                message: string;
-                stack?: string;
-            } | null;
+            error: components["schemas"]["LambdaFailure"] | null;
             started: string;
             duration: number;
             user: string | null;
-            logs: {
-                at: number;
-                /** @enum {string} */
-                level: "debug" | "info" | "warn" | "error";
-                text: string;
-            }[];
+            logs: components["schemas"]["LambdaLogLine"][];
         };
         LambdaRunSummary: {
             lambda: string;
@@ -2455,16 +2357,63 @@ export interface components {
             workspaceLabels?: string[];
             roles?: string[];
             properties?: string[];
-            value: number | {
-                planLimit: string;
-                otherwise?: number;
+            value: components["schemas"]["LimitationValue"];
+        };
+        LimitationValue: number | components["schemas"]["LimitationValueOfPlan"];
+        LimitationValueOfPlan: {
+            planLimit: string;
+            otherwise?: number;
+        };
+        LimitedSubscription: {
+            _id: string;
+            planId: string;
+            billableEntityType: components["schemas"]["BillableEntityType"];
+            billableEntityId: string;
+            /** @enum {string} */
+            status: "pending" | "active" | "trialing" | "past_due" | "canceled" | "expired";
+            billingCycle: components["schemas"]["BillingCycle"];
+            currency: string;
+            basePrice: number | null;
+            finalPrice: number | null;
+            dynamicAmount: number | null;
+            couponId: string | null;
+            couponCode: string | null;
+            couponBenefitEndsAt: string | null;
+            currentPeriodStart: string | null;
+            currentPeriodEnd: string | null;
+            trialEndsAt: string | null;
+            cancelAtPeriodEnd: boolean;
+            cancelRequested: string | null;
+            pause: components["schemas"]["LimitedSubscriptionPause"] | null;
+            conflict?: components["schemas"]["LimitedSubscriptionConflict"];
+            providerKind: string | null;
+            providerSourceId: string | null;
+            externalSubscriptionId: string | null;
+            metadata: {
+                [key: string]: unknown;
             };
+            created: string;
+            updated: string;
+            limits: {
+                [key: string]: unknown;
+            };
+        };
+        LimitedSubscriptionConflict: {
+            subscriptionId: string;
+            since: string;
+        };
+        LimitedSubscriptionPause: {
+            since: string;
+            resumes: string | null;
+            reason: string;
         };
         LinkSignIn: {
             /** @constant */
             authType?: "oauth";
             token: string;
         };
+        ListAiUsageResultItem: components["schemas"]["AiUsage"] | components["schemas"]["AiUsageTotal"];
+        ListEntitiesResult: components["schemas"]["Entity"][] | components["schemas"]["QueryPlan"];
         ListedBackup: {
             name: string;
             place: string;
@@ -2495,12 +2444,7 @@ export interface components {
         };
         MailTemplate: {
             name: string;
-            standard: {
-                subject: string;
-                text: string;
-                html: string | null;
-                link: string | null;
-            };
+            standard: components["schemas"]["MailTemplateStandard"];
             custom: components["schemas"]["MailTemplateChange"];
             placeholders: string[];
         };
@@ -2509,6 +2453,12 @@ export interface components {
             text?: string;
             html?: string;
             link?: string;
+        };
+        MailTemplateStandard: {
+            subject: string;
+            text: string;
+            html: string | null;
+            link: string | null;
         };
         Me: {
             _id: string;
@@ -2550,11 +2500,12 @@ export interface components {
         };
         MemberChanged: {
             message: string;
-            updatedMember: {
-                user: string;
-                roles: string[];
-            };
+            updatedMember: components["schemas"]["MemberChangedUpdatedMember"];
             workspaceId: string;
+        };
+        MemberChangedUpdatedMember: {
+            user: string;
+            roles: string[];
         };
         MemberRemoved: {
             message: string;
@@ -2564,29 +2515,42 @@ export interface components {
         MessageInput: {
             /** @enum {string} */
             role: "user" | "assistant" | "system" | "tool" | "developer";
-            content?: (string | ({
-                type: string;
-                text?: string | null;
-            } & {
-                [key: string]: unknown;
-            })[]) | null;
+            content?: components["schemas"]["MessageInputContent"] | null;
             name?: string | null;
-            tool_calls?: ({
-                id: string;
-                /** @constant */
-                type: "function";
-                function: {
-                    name: string;
-                    arguments: string;
-                } & {
-                    [key: string]: unknown;
-                };
-            } & {
-                [key: string]: unknown;
-            })[] | null;
+            tool_calls?: components["schemas"]["MessageInputToolCall"][] | null;
             tool_call_id?: string | null;
         } & {
             [key: string]: unknown;
+        };
+        MessageInputContent: string | components["schemas"]["MessageInputContent2Item"][];
+        MessageInputContent2Item: {
+            type: string;
+            text?: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        MessageInputToolCall: {
+            id: string;
+            /** @constant */
+            type: "function";
+            function: components["schemas"]["MessageInputToolCallFunction"];
+        } & {
+            [key: string]: unknown;
+        };
+        MessageInputToolCallFunction: {
+            name: string;
+            arguments: string;
+        } & {
+            [key: string]: unknown;
+        };
+        MovedTenant: {
+            id: string;
+            from: string;
+            to: string;
+            rows: number;
+            waited: number;
+            ms: number;
+            trash?: string;
         };
         NewAgent: {
             model?: string;
@@ -2638,49 +2602,34 @@ export interface components {
             computed?: {
                 [key: string]: string;
             };
-            dispatchers?: {
-                create?: boolean;
-                update?: boolean;
-                delete?: boolean;
-            };
-            history?: boolean | {
-                versions?: number;
-                days?: number;
-            };
+            dispatchers?: components["schemas"]["Dispatchers"];
+            history?: components["schemas"]["BlueprintHistory"];
         };
-        NewCheckout: {
-            subscriptionId: string | null;
-            planId?: string | null;
-            /** @enum {string|null} */
-            billingCycle?: "monthly" | "yearly" | null;
-            couponCode?: string | null;
-            successUrl?: string | null;
-            cancelUrl?: string | null;
-            /** @enum {string|null} */
-            billableEntityType?: "user" | "workspace" | null;
-            billableEntityId?: string | null;
-            amount?: number | null;
-            customer?: {
-                name?: string | null;
-                email?: string | "" | null;
-            };
-            reset?: boolean;
-        } | {
+        NewCheckout: components["schemas"]["NewCheckoutOfSubscription"] | components["schemas"]["NewCheckoutOfPlan"];
+        NewCheckoutOfPlan: {
             subscriptionId?: string | null;
             planId: string | null;
-            /** @enum {string|null} */
-            billingCycle: "monthly" | "yearly" | null;
+            billingCycle: components["schemas"]["BillingCycle"] | null;
             couponCode?: string | null;
             successUrl?: string | null;
             cancelUrl?: string | null;
-            /** @enum {string|null} */
-            billableEntityType?: "user" | "workspace" | null;
+            billableEntityType?: components["schemas"]["BillableEntityType"] | null;
             billableEntityId?: string | null;
             amount?: number | null;
-            customer?: {
-                name?: string | null;
-                email?: string | "" | null;
-            };
+            customer?: components["schemas"]["Customer"];
+            reset?: boolean;
+        };
+        NewCheckoutOfSubscription: {
+            subscriptionId: string | null;
+            planId?: string | null;
+            billingCycle?: components["schemas"]["BillingCycle"] | null;
+            couponCode?: string | null;
+            successUrl?: string | null;
+            cancelUrl?: string | null;
+            billableEntityType?: components["schemas"]["BillableEntityType"] | null;
+            billableEntityId?: string | null;
+            amount?: number | null;
+            customer?: components["schemas"]["Customer"];
             reset?: boolean;
         };
         NewComponent: {
@@ -2688,10 +2637,7 @@ export interface components {
             componentName?: string;
             description?: string;
             content: string;
-            requiredProps?: (string | {
-                prop: string;
-                type: string;
-            })[];
+            requiredProps?: components["schemas"]["RequiredProp"][];
         };
         NewConfiguration: {
             key: string;
@@ -2711,8 +2657,7 @@ export interface components {
             maxRedemptions?: number | null;
             validFrom?: string | null;
             validUntil?: string | null;
-            /** @enum {string|null} */
-            benefitDurationUnit?: "days" | "months" | null;
+            benefitDurationUnit?: components["schemas"]["BenefitDurationUnit"] | null;
             benefitDurationValue?: number | null;
             applicablePlanIds?: string[];
             isActive?: boolean;
@@ -2737,18 +2682,8 @@ export interface components {
             name?: string | null;
             active?: boolean;
             guest?: boolean;
-            trigger: {
-                /** @enum {string} */
-                kind: "webhook" | "event" | "schedule" | "chat" | "tool";
-            } & {
-                [key: string]: unknown;
-            };
-            target: {
-                /** @enum {string} */
-                kind: "lambda" | "http" | "email" | "ai";
-            } & {
-                [key: string]: unknown;
-            };
+            trigger: components["schemas"]["IntegrationTrigger"];
+            target: components["schemas"]["IntegrationTarget"];
             roles?: string[];
             workspaceRoles?: string[];
             plugin?: string | null;
@@ -2776,9 +2711,7 @@ export interface components {
             code: string;
             timeoutMs?: number;
             memoryMb?: number;
-            env?: {
-                [key: string]: string | null;
-            } | string[];
+            env?: components["schemas"]["LambdaEnv"];
             serviceRole?: string | null;
         };
         NewMember: {
@@ -2792,59 +2725,23 @@ export interface components {
         };
         NewPasskey: {
             name?: string;
-            credential: {
-                id: string;
-                rawId: string;
-                /** @constant */
-                type: "public-key";
-                clientExtensionResults: Record<string, never>;
-                response: {
-                    clientDataJSON: string;
-                    attestationObject: string;
-                    transports?: string[];
-                };
-            };
+            credential: components["schemas"]["NewPasskeyCredential"];
         };
-        NewPlan: {
-            name: string;
-            description?: string;
-            monthlyPrice: number | null;
-            yearlyPrice: number | null;
-            currency?: string;
-            dynamic?: boolean;
-            isActive?: boolean;
-            features?: string[];
-            sortOrder?: number;
-            limits?: {
-                [key: string]: unknown;
-            };
-            metadata?: {
-                [key: string]: unknown;
-            };
-            externalIds?: {
-                stripe?: {
-                    productId?: string;
-                    monthlyPriceId?: string;
-                    yearlyPriceId?: string;
-                    monthlyPlanId?: string;
-                    yearlyPlanId?: string;
-                };
-                paypal?: {
-                    productId?: string;
-                    monthlyPriceId?: string;
-                    yearlyPriceId?: string;
-                    monthlyPlanId?: string;
-                    yearlyPlanId?: string;
-                };
-                paddle?: {
-                    productId?: string;
-                    monthlyPriceId?: string;
-                    yearlyPriceId?: string;
-                    monthlyPlanId?: string;
-                    yearlyPlanId?: string;
-                };
-            };
-        } | {
+        NewPasskeyCredential: {
+            id: string;
+            rawId: string;
+            /** @constant */
+            type: "public-key";
+            clientExtensionResults: Record<string, never>;
+            response: components["schemas"]["NewPasskeyCredentialResponse"];
+        };
+        NewPasskeyCredentialResponse: {
+            clientDataJSON: string;
+            attestationObject: string;
+            transports?: string[];
+        };
+        NewPlan: components["schemas"]["NewPlanWithPrices"] | components["schemas"]["NewPlanWithDynamicPrice"];
+        NewPlanWithDynamicPrice: {
             name: string;
             description?: string;
             monthlyPrice?: number | null;
@@ -2860,58 +2757,44 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             };
-            externalIds?: {
-                stripe?: {
-                    productId?: string;
-                    monthlyPriceId?: string;
-                    yearlyPriceId?: string;
-                    monthlyPlanId?: string;
-                    yearlyPlanId?: string;
-                };
-                paypal?: {
-                    productId?: string;
-                    monthlyPriceId?: string;
-                    yearlyPriceId?: string;
-                    monthlyPlanId?: string;
-                    yearlyPlanId?: string;
-                };
-                paddle?: {
-                    productId?: string;
-                    monthlyPriceId?: string;
-                    yearlyPriceId?: string;
-                    monthlyPlanId?: string;
-                    yearlyPlanId?: string;
-                };
-            };
+            externalIds?: components["schemas"]["ProviderIds"];
         };
-        NewPlugin: {
+        NewPlanWithPrices: {
             name: string;
             description?: string;
-            apiPath?: string | null;
-            proxyUrl?: string | null;
-            subscribedEvents?: {
-                source?: string;
-                kind?: string;
-                eventName?: string;
-                hookUrl: string;
-                active?: boolean;
-            }[];
-            manifestUrl?: string | null;
-            active?: boolean;
-            secret?: string;
-        } | {
+            monthlyPrice: number | null;
+            yearlyPrice: number | null;
+            currency?: string;
+            dynamic?: boolean;
+            isActive?: boolean;
+            features?: string[];
+            sortOrder?: number;
+            limits?: {
+                [key: string]: unknown;
+            };
+            metadata?: {
+                [key: string]: unknown;
+            };
+            externalIds?: components["schemas"]["ProviderIds"];
+        };
+        NewPlugin: components["schemas"]["NewPluginWithName"] | components["schemas"]["NewPluginByManifest"];
+        NewPluginByManifest: {
             name?: string;
             description?: string;
             apiPath?: string | null;
             proxyUrl?: string | null;
-            subscribedEvents?: {
-                source?: string;
-                kind?: string;
-                eventName?: string;
-                hookUrl: string;
-                active?: boolean;
-            }[];
+            subscribedEvents?: components["schemas"]["PluginSubscription"][];
             manifestUrl: string | null;
+            active?: boolean;
+            secret?: string;
+        };
+        NewPluginWithName: {
+            name: string;
+            description?: string;
+            apiPath?: string | null;
+            proxyUrl?: string | null;
+            subscribedEvents?: components["schemas"]["PluginSubscription"][];
+            manifestUrl?: string | null;
             active?: boolean;
             secret?: string;
         };
@@ -2921,22 +2804,21 @@ export interface components {
         };
         NewSubscription: {
             planId: string;
-            /** @enum {string} */
-            billingCycle: "monthly" | "yearly";
+            billingCycle: components["schemas"]["BillingCycle"];
             couponCode?: string | null;
-            /** @enum {string|null} */
-            billableEntityType?: "user" | "workspace" | null;
+            billableEntityType?: components["schemas"]["BillableEntityType"] | null;
             billableEntityId?: string | null;
             dynamicAmount?: number | null;
         };
         NewTenant: {
             id: string;
             hosts?: string[];
-            admin?: {
-                username: string;
-                password: string;
-                email?: string;
-            };
+            admin?: components["schemas"]["NewTenantAdmin"];
+        };
+        NewTenantAdmin: {
+            username: string;
+            password: string;
+            email?: string;
         };
         NewThread: {
             integration: string;
@@ -2945,7 +2827,7 @@ export interface components {
         NewUser: {
             username: string;
             password?: string;
-            email?: string | "" | null;
+            email?: string | null;
             name?: string | null;
             firstName?: string | null;
             lastName?: string | null;
@@ -2953,7 +2835,7 @@ export interface components {
             birthDate?: string | null;
             phone?: string | null;
             roles?: string[];
-            profileImage?: string | "" | null;
+            profileImage?: string | null;
             metadata?: {
                 [key: string]: unknown;
             };
@@ -2970,25 +2852,28 @@ export interface components {
         };
         NewWorkspace: {
             name: string;
-            logo?: string | "" | null;
+            logo?: string | null;
             labels?: string[];
         };
+        NumberOrText: number | string;
         OperationExplanation: {
             /** @enum {string} */
             operation: "create" | "read" | "update" | "delete";
             allowed: boolean;
-            reach: {
-                all: boolean;
-                user: string | null;
-                workspace: string | null;
-            } | null;
+            reach: components["schemas"]["OperationExplanationReach"] | null;
             because: string;
-            rules: {
-                index: number;
-                rule: components["schemas"]["Rule"];
-                applies: boolean;
-                because: string;
-            }[];
+            rules: components["schemas"]["OperationExplanationRule"][];
+        };
+        OperationExplanationReach: {
+            all: boolean;
+            user: string | null;
+            workspace: string | null;
+        };
+        OperationExplanationRule: {
+            index: number;
+            rule: components["schemas"]["Rule"];
+            applies: boolean;
+            because: string;
         };
         OperatorEvent: {
             _id: string;
@@ -3003,98 +2888,83 @@ export interface components {
             /** @enum {string} */
             status: "ok" | "problem";
             version: string;
-            timeZones: {
-                version: string;
-                source: string;
-            };
+            timeZones: components["schemas"]["OperatorHealthTimeZones"];
             /** @enum {string} */
             engine: "sqlite" | "postgres";
             uptimeSeconds: number;
             memoryBytes: number;
-            disk: {
-                freeBytes: number;
-                totalBytes: number;
-            } | null;
-            tenants: {
-                total: number;
-                suspended: number;
-                maxOpen: number;
-            };
-            requests: {
-                total: number;
-                errors: number;
-                p95Seconds: number | null;
-            };
-            jobs: {
-                waiting: number;
-                failing: number;
-            };
-            damaged: {
-                tenant: string;
-                reason: string;
-                time: string;
-            }[];
-            checks: {
-                check: string;
-                ok: boolean;
-                message: string;
-            }[];
+            disk: components["schemas"]["OperatorHealthDisk"] | null;
+            tenants: components["schemas"]["OperatorHealthTenants"];
+            requests: components["schemas"]["OperatorHealthRequests"];
+            jobs: components["schemas"]["OperatorHealthJobs"];
+            damaged: components["schemas"]["OperatorHealthDamagedItem"][];
+            checks: components["schemas"]["OperatorHealthCheck"][];
+        };
+        OperatorHealthCheck: {
+            check: string;
+            ok: boolean;
+            message: string;
+        };
+        OperatorHealthDamagedItem: {
+            tenant: string;
+            reason: string;
+            time: string;
+        };
+        OperatorHealthDisk: {
+            freeBytes: number;
+            totalBytes: number;
+        };
+        OperatorHealthJobs: {
+            waiting: number;
+            failing: number;
+        };
+        OperatorHealthRequests: {
+            total: number;
+            errors: number;
+            p95Seconds: number | null;
+        };
+        OperatorHealthTenants: {
+            total: number;
+            suspended: number;
+            maxOpen: number;
+        };
+        OperatorHealthTimeZones: {
+            version: string;
+            source: string;
         };
         OperatorHomes: {
-            sqlite: {
-                tenants: number;
-                usable: boolean;
-            };
-            postgres: {
-                usable: boolean;
-                clusters: {
-                    name: string;
-                    usable: boolean;
-                    problem: string | null;
-                    buckets: {
-                        home: string;
-                        tenants: number;
-                    }[];
-                }[];
-            };
+            sqlite: components["schemas"]["OperatorHomesSqlite"];
+            postgres: components["schemas"]["OperatorHomesPostgres"];
             problem: string | null;
+        };
+        OperatorHomesPostgres: {
+            usable: boolean;
+            clusters: components["schemas"]["OperatorHomesPostgresCluster"][];
+        };
+        OperatorHomesPostgresCluster: {
+            name: string;
+            usable: boolean;
+            problem: string | null;
+            buckets: components["schemas"]["OperatorHomesPostgresClusterBucket"][];
+        };
+        OperatorHomesPostgresClusterBucket: {
+            home: string;
+            tenants: number;
+        };
+        OperatorHomesSqlite: {
+            tenants: number;
+            usable: boolean;
         };
         OperatorSetting: {
             name: string;
-            value: string | number;
+            value: components["schemas"]["OperatorSettingValue"];
             /** @enum {string} */
             source: "default" | "environment" | "atoll.json";
             description: string;
         };
-        OperatorTask: {
-            _id: string;
-            /** @constant */
-            kind: "move";
-            tenant: string;
-            /** @enum {string} */
-            status: "running" | "succeeded" | "failed" | "interrupted";
-            input: components["schemas"]["TenantMove"];
-            progress: {
-                message: string;
-                fraction: number | null;
-            } | null;
-            result: {
-                id: string;
-                from: string;
-                to: string;
-                rows: number;
-                waited: number;
-                ms: number;
-                trash?: string;
-            } | null;
-            problem: {
-                code: string;
-                message: string;
-            } | null;
-            created: string;
-            updated: string;
-            finished: string | null;
-        } | {
+        OperatorSettingValue: string | number;
+        OperatorTask: components["schemas"]["OperatorTaskMove"] | components["schemas"]["OperatorTaskBackup"] | components["schemas"]["OperatorTaskRestore"] | components["schemas"]["OperatorTaskClone"];
+        OperatorTaskBackup: {
             _id: string;
             /** @constant */
             kind: "backup";
@@ -3102,39 +2972,14 @@ export interface components {
             /** @enum {string} */
             status: "running" | "succeeded" | "failed" | "interrupted";
             input: Record<string, never>;
-            progress: {
-                message: string;
-                fraction: number | null;
-            } | null;
+            progress: components["schemas"]["TaskProgress"] | null;
             result: components["schemas"]["TenantBackup"] | null;
-            problem: {
-                code: string;
-                message: string;
-            } | null;
+            problem: components["schemas"]["TaskProblem"] | null;
             created: string;
             updated: string;
             finished: string | null;
-        } | {
-            _id: string;
-            /** @constant */
-            kind: "restore";
-            tenant: string;
-            /** @enum {string} */
-            status: "running" | "succeeded" | "failed" | "interrupted";
-            input: components["schemas"]["TenantRestore"];
-            progress: {
-                message: string;
-                fraction: number | null;
-            } | null;
-            result: components["schemas"]["RestoredTenant"] | null;
-            problem: {
-                code: string;
-                message: string;
-            } | null;
-            created: string;
-            updated: string;
-            finished: string | null;
-        } | {
+        };
+        OperatorTaskClone: {
             _id: string;
             /** @constant */
             kind: "clone";
@@ -3142,15 +2987,39 @@ export interface components {
             /** @enum {string} */
             status: "running" | "succeeded" | "failed" | "interrupted";
             input: components["schemas"]["TenantClone"];
-            progress: {
-                message: string;
-                fraction: number | null;
-            } | null;
+            progress: components["schemas"]["TaskProgress"] | null;
             result: components["schemas"]["ClonedTenant"] | null;
-            problem: {
-                code: string;
-                message: string;
-            } | null;
+            problem: components["schemas"]["TaskProblem"] | null;
+            created: string;
+            updated: string;
+            finished: string | null;
+        };
+        OperatorTaskMove: {
+            _id: string;
+            /** @constant */
+            kind: "move";
+            tenant: string;
+            /** @enum {string} */
+            status: "running" | "succeeded" | "failed" | "interrupted";
+            input: components["schemas"]["TenantMove"];
+            progress: components["schemas"]["TaskProgress"] | null;
+            result: components["schemas"]["MovedTenant"] | null;
+            problem: components["schemas"]["TaskProblem"] | null;
+            created: string;
+            updated: string;
+            finished: string | null;
+        };
+        OperatorTaskRestore: {
+            _id: string;
+            /** @constant */
+            kind: "restore";
+            tenant: string;
+            /** @enum {string} */
+            status: "running" | "succeeded" | "failed" | "interrupted";
+            input: components["schemas"]["TenantRestore"];
+            progress: components["schemas"]["TaskProgress"] | null;
+            result: components["schemas"]["RestoredTenant"] | null;
+            problem: components["schemas"]["TaskProblem"] | null;
             created: string;
             updated: string;
             finished: string | null;
@@ -3178,49 +3047,7 @@ export interface components {
             expires: string | null;
             used: string | null;
         };
-        OwnSubscription: {
-            _id: string;
-            planId: string;
-            /** @enum {string} */
-            billableEntityType: "user" | "workspace";
-            billableEntityId: string;
-            /** @enum {string} */
-            status: "pending" | "active" | "trialing" | "past_due" | "canceled" | "expired";
-            /** @enum {string} */
-            billingCycle: "monthly" | "yearly";
-            currency: string;
-            basePrice: number | null;
-            finalPrice: number | null;
-            dynamicAmount: number | null;
-            couponId: string | null;
-            couponCode: string | null;
-            couponBenefitEndsAt: string | null;
-            currentPeriodStart: string | null;
-            currentPeriodEnd: string | null;
-            trialEndsAt: string | null;
-            cancelAtPeriodEnd: boolean;
-            cancelRequested: string | null;
-            pause: {
-                since: string;
-                resumes: string | null;
-                reason: string;
-            } | null;
-            conflict?: {
-                subscriptionId: string;
-                since: string;
-            };
-            providerKind: string | null;
-            providerSourceId: string | null;
-            externalSubscriptionId: string | null;
-            metadata: {
-                [key: string]: unknown;
-            };
-            created: string;
-            updated: string;
-            limits: {
-                [key: string]: unknown;
-            };
-        } | null;
+        OwnSubscription: components["schemas"]["LimitedSubscription"] | null;
         Passkey: {
             _id: string;
             name: string;
@@ -3234,65 +3061,74 @@ export interface components {
             name: string;
         };
         PasskeyRegistrationOptions: {
-            rp: {
-                id?: string;
-                name: string;
-            };
-            user: {
-                id: string;
-                name: string;
-                displayName: string;
-            };
+            rp: components["schemas"]["PasskeyRegistrationOptionsRp"];
+            user: components["schemas"]["PasskeyRegistrationOptionsUser"];
             challenge: string;
-            pubKeyCredParams: {
-                type: string;
-                alg: number;
-            }[];
+            pubKeyCredParams: components["schemas"]["PasskeyRegistrationOptionsPubKeyCredParam"][];
             timeout?: number;
-            excludeCredentials?: {
-                id: string;
-                type: string;
-                transports?: string[];
-            }[];
-            authenticatorSelection?: {
-                residentKey?: string;
-                requireResidentKey?: boolean;
-                userVerification?: string;
-            };
+            excludeCredentials?: components["schemas"]["PasskeyRegistrationOptionsExcludeCredential"][];
+            authenticatorSelection?: components["schemas"]["PasskeyRegistrationOptionsAuthenticatorSelection"];
             attestation?: string;
-            extensions?: {
-                credProps?: boolean;
-            };
+            extensions?: components["schemas"]["PasskeyRegistrationOptionsExtensions"];
+        };
+        PasskeyRegistrationOptionsAuthenticatorSelection: {
+            residentKey?: string;
+            requireResidentKey?: boolean;
+            userVerification?: string;
+        };
+        PasskeyRegistrationOptionsExcludeCredential: {
+            id: string;
+            type: string;
+            transports?: string[];
+        };
+        PasskeyRegistrationOptionsExtensions: {
+            credProps?: boolean;
+        };
+        PasskeyRegistrationOptionsPubKeyCredParam: {
+            type: string;
+            alg: number;
+        };
+        PasskeyRegistrationOptionsRp: {
+            id?: string;
+            name: string;
+        };
+        PasskeyRegistrationOptionsUser: {
+            id: string;
+            name: string;
+            displayName: string;
         };
         PasskeySignIn: {
-            credential: {
-                id: string;
-                rawId: string;
-                /** @constant */
-                type: "public-key";
-                clientExtensionResults: Record<string, never>;
-                response: {
-                    clientDataJSON: string;
-                    authenticatorData: string;
-                    signature: string;
-                    userHandle?: string;
-                };
-            };
+            credential: components["schemas"]["PasskeySignInCredential"];
             /** @constant */
             authType?: "oauth";
             workspace?: string;
             challenge?: string;
         };
+        PasskeySignInCredential: {
+            id: string;
+            rawId: string;
+            /** @constant */
+            type: "public-key";
+            clientExtensionResults: Record<string, never>;
+            response: components["schemas"]["PasskeySignInCredentialResponse"];
+        };
+        PasskeySignInCredentialResponse: {
+            clientDataJSON: string;
+            authenticatorData: string;
+            signature: string;
+            userHandle?: string;
+        };
         PasskeySignInOptions: {
             challenge: string;
             timeout?: number;
             rpId?: string;
-            allowCredentials?: {
-                id: string;
-                type: string;
-                transports?: string[];
-            }[];
+            allowCredentials?: components["schemas"]["PasskeySignInOptionsAllowCredential"][];
             userVerification?: string;
+        };
+        PasskeySignInOptionsAllowCredential: {
+            id: string;
+            type: string;
+            transports?: string[];
         };
         PasskeySignInStart: {
             challenge?: string;
@@ -3315,26 +3151,29 @@ export interface components {
         };
         PermissionExplanation: {
             blueprint: string;
-            user: {
-                _id: string;
-                roles: string[];
-            } | null;
+            user: components["schemas"]["PermissionExplanationUser"] | null;
             workspace: components["schemas"]["ActiveWorkspace"] | null;
             operations: components["schemas"]["OperationExplanation"][];
         };
+        PermissionExplanationUser: {
+            _id: string;
+            roles: string[];
+        };
         PieChart: {
             tooltip: components["schemas"]["AppConfigurationChange"];
-            series: {
-                /** @constant */
-                type: "pie";
-                name: string;
-                data: {
-                    name: string | number | boolean;
-                    value: number | string;
-                    label?: components["schemas"]["AppConfigurationChange"];
-                    tooltip?: components["schemas"]["AppConfigurationChange"];
-                }[];
-            }[];
+            series: components["schemas"]["PieChartSeriesItem"][];
+        };
+        PieChartSeriesItem: {
+            /** @constant */
+            type: "pie";
+            name: string;
+            data: components["schemas"]["PieChartSeriesItemDataItem"][];
+        };
+        PieChartSeriesItemDataItem: {
+            name: components["schemas"]["ChartGroupName"];
+            value: components["schemas"]["NumberOrText"];
+            label?: components["schemas"]["AppConfigurationChange"];
+            tooltip?: components["schemas"]["AppConfigurationChange"];
         };
         Plan: {
             _id: string;
@@ -3375,29 +3214,7 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             };
-            externalIds?: {
-                stripe?: {
-                    productId?: string;
-                    monthlyPriceId?: string;
-                    yearlyPriceId?: string;
-                    monthlyPlanId?: string;
-                    yearlyPlanId?: string;
-                };
-                paypal?: {
-                    productId?: string;
-                    monthlyPriceId?: string;
-                    yearlyPriceId?: string;
-                    monthlyPlanId?: string;
-                    yearlyPlanId?: string;
-                };
-                paddle?: {
-                    productId?: string;
-                    monthlyPriceId?: string;
-                    yearlyPriceId?: string;
-                    monthlyPlanId?: string;
-                    yearlyPlanId?: string;
-                };
-            };
+            externalIds?: components["schemas"]["ProviderIds"];
         };
         Plugin: {
             _id: string;
@@ -3406,21 +3223,9 @@ export interface components {
             manifestUrl: string | null;
             apiPath: string | null;
             proxyUrl: string | null;
-            subscribedEvents: {
-                source: string;
-                kind: string;
-                eventName: string;
-                hookUrl: string;
-                active: boolean;
-            }[];
+            subscribedEvents: components["schemas"]["SubscribedEvent"][];
             active: boolean;
-            health: {
-                /** @enum {string} */
-                status: "unknown" | "ok" | "failing";
-                lastError: string | null;
-                lastErrorAt: string | null;
-                lastSuccessAt: string | null;
-            };
+            health: components["schemas"]["PluginHealth"];
             created: string;
             updated: string;
         };
@@ -3429,13 +3234,7 @@ export interface components {
             description?: string;
             apiPath?: string | null;
             proxyUrl?: string | null;
-            subscribedEvents?: {
-                source?: string;
-                kind?: string;
-                eventName?: string;
-                hookUrl: string;
-                active?: boolean;
-            }[];
+            subscribedEvents?: components["schemas"]["PluginSubscription"][];
             manifestUrl?: string | null;
             active?: boolean;
         };
@@ -3456,6 +3255,13 @@ export interface components {
             created: string;
             updated: string;
         };
+        PluginHealth: {
+            /** @enum {string} */
+            status: "unknown" | "ok" | "failing";
+            lastError: string | null;
+            lastErrorAt: string | null;
+            lastSuccessAt: string | null;
+        };
         PluginSecret: {
             secret: string;
             formerUntil: string;
@@ -3463,29 +3269,35 @@ export interface components {
         PluginSecretRotation: {
             secret?: string;
         };
+        PluginSubscription: {
+            source?: string;
+            kind?: string;
+            eventName?: string;
+            hookUrl: string;
+            active?: boolean;
+        };
         PluginToken: {
             token: string;
             user: string;
         };
         PricePreview: {
             currency: string;
-            /** @enum {string} */
-            billingCycle: "monthly" | "yearly";
+            billingCycle: components["schemas"]["BillingCycle"];
             basePrice: number | null;
             couponBenefitEndsAt: string | null;
             isFree: boolean;
             total: number;
-            payments: {
-                date: string;
-                periodEnd: string;
-                amount: number;
-                /** @enum {string} */
-                reason: "price" | "coupon" | "free";
-            }[];
+            payments: components["schemas"]["PricePreviewPayment"][];
+        };
+        PricePreviewPayment: {
+            date: string;
+            periodEnd: string;
+            amount: number;
+            /** @enum {string} */
+            reason: "price" | "coupon" | "free";
         };
         PricePreviewRequest: {
-            /** @enum {string} */
-            billingCycle: "monthly" | "yearly";
+            billingCycle: components["schemas"]["BillingCycle"];
             couponCode?: string | null;
             amount?: number | null;
             start?: string;
@@ -3498,7 +3310,7 @@ export interface components {
         };
         ProfileChange: {
             username?: string;
-            email?: string | "" | null;
+            email?: string | null;
             name?: string | null;
             firstName?: string | null;
             lastName?: string | null;
@@ -3557,27 +3369,35 @@ export interface components {
             /** @enum {string} */
             status: "processed" | "duplicate" | "ignored" | "parked";
         };
+        ProviderIds: {
+            stripe?: components["schemas"]["ExternalIds"];
+            paypal?: components["schemas"]["ExternalIds"];
+            paddle?: components["schemas"]["ExternalIds"];
+        };
         QueryPlan: {
-            driver: {
-                by: string;
-                of?: string;
-            };
-            considered: {
-                of: string;
-                rows: number;
-                more?: boolean;
-            }[];
+            driver: components["schemas"]["QueryPlanDriver"];
+            considered: components["schemas"]["QueryPlanConsideredItem"][];
             left: string[];
             reach: string;
             order: string[];
-            statements: {
-                sql: string;
-                rows: number;
-                ms: number;
-            }[];
+            statements: components["schemas"]["QueryPlanStatement"][];
             rowsRead: number;
             shown: number;
             more: boolean;
+            ms: number;
+        };
+        QueryPlanConsideredItem: {
+            of: string;
+            rows: number;
+            more?: boolean;
+        };
+        QueryPlanDriver: {
+            by: string;
+            of?: string;
+        };
+        QueryPlanStatement: {
+            sql: string;
+            rows: number;
             ms: number;
         };
         QuotaChange: {
@@ -3609,21 +3429,10 @@ export interface components {
             refreshToken?: string | null;
         };
         RefreshedCookie: {
-            payload: {
-                user: components["schemas"]["User"];
-                workspace: components["schemas"]["ActiveWorkspace"] | null;
-                passwordRemoved?: boolean;
-            };
+            payload: components["schemas"]["UserAndWorkspace"];
         };
         RefreshedTokens: {
-            payload: {
-                token: string;
-                refreshToken: string;
-                expiresIn: number;
-                user: components["schemas"]["User"];
-                workspace: components["schemas"]["ActiveWorkspace"] | null;
-                passwordRemoved?: boolean;
-            };
+            payload: components["schemas"]["TokensAndUser"];
         };
         RenderedMail: {
             subject: string;
@@ -3633,19 +3442,47 @@ export interface components {
         RequestedEmailSignIn: {
             request: string;
         };
+        RequiredProp: string | components["schemas"]["RequiredPropWithType"];
+        RequiredPropWithType: {
+            prop: string;
+            type: string;
+        };
+        ResponseFormat: components["schemas"]["ResponseFormatText"] | components["schemas"]["ResponseFormatJsonObject"] | components["schemas"]["ResponseFormatJsonSchema"];
+        ResponseFormatJsonObject: {
+            /** @constant */
+            type: "json_object";
+        };
+        ResponseFormatJsonSchema: {
+            /** @constant */
+            type: "json_schema";
+            json_schema: components["schemas"]["ResponseFormatJsonSchemaJsonSchema"];
+        };
+        ResponseFormatJsonSchemaJsonSchema: {
+            name: string;
+            description?: string;
+            schema?: {
+                [key: string]: unknown;
+            };
+            strict?: boolean | null;
+        };
+        ResponseFormatText: {
+            /** @constant */
+            type: "text";
+        };
         RestoredTenant: {
             tenant: string;
             place: string;
             created: string;
             until?: string;
             rows: number;
-            files: {
-                count: number;
-                missing: string[];
-            };
+            files: components["schemas"]["RestoredTenantFiles"];
             lostSecrets: number;
             ms: number;
             trash?: string;
+        };
+        RestoredTenantFiles: {
+            count: number;
+            missing: string[];
         };
         Rule: {
             /** @enum {string} */
@@ -3673,7 +3510,7 @@ export interface components {
         };
         SetUp: {
             username: string;
-            email?: string | "" | null;
+            email?: string | null;
             name?: string | null;
             firstName?: string | null;
             lastName?: string | null;
@@ -3688,16 +3525,12 @@ export interface components {
         SetUpLink: {
             link: string | null;
         };
-        SignIn: {
-            username: string;
-            password: string;
-            /** @constant */
-            authType?: "oauth";
-            workspace?: string;
-            challenge?: string;
-            code?: string;
-            refreshToken?: string;
-        } | {
+        SignIn: components["schemas"]["SignInWithPassword"] | components["schemas"]["SignInWithCode"];
+        SignInMethods: {
+            email: boolean;
+            providers: string[];
+        };
+        SignInWithCode: {
             username?: string;
             password?: string;
             /** @constant */
@@ -3707,13 +3540,19 @@ export interface components {
             code: string;
             refreshToken?: string;
         };
-        SignInMethods: {
-            email: boolean;
-            providers: string[];
+        SignInWithPassword: {
+            username: string;
+            password: string;
+            /** @constant */
+            authType?: "oauth";
+            workspace?: string;
+            challenge?: string;
+            code?: string;
+            refreshToken?: string;
         };
         SignUp: {
             username: string;
-            email?: string | "" | null;
+            email?: string | null;
             name?: string | null;
             firstName?: string | null;
             lastName?: string | null;
@@ -3725,23 +3564,29 @@ export interface components {
             password: string;
         };
         SignedIn: {
-            payload: {
-                token: string;
-                refreshToken: string;
-                expiresIn: number;
-                user: components["schemas"]["User"];
-                workspace: components["schemas"]["ActiveWorkspace"] | null;
-                passwordRemoved?: boolean;
-            } | {
-                user: components["schemas"]["User"];
-                workspace: components["schemas"]["ActiveWorkspace"] | null;
-                passwordRemoved?: boolean;
-            };
+            payload: components["schemas"]["SignedInPayload"];
         };
+        SignedInPayload: components["schemas"]["TokensAndUser"] | components["schemas"]["UserAndWorkspace"];
         StaticFiles: {
             identifier: string;
             js: string;
             css: string;
+        };
+        StopSequences: string | string[];
+        StoredFile: {
+            _id: string;
+            name: string;
+            type: string;
+            size: number;
+            width?: number;
+            height?: number;
+            sha256: string;
+            /** @constant */
+            visibility: "private";
+            owner: string;
+            workspace: string | null;
+            created: string;
+            url: string;
         };
         StoredVectorStore: {
             _id: string;
@@ -3757,16 +3602,21 @@ export interface components {
             chunks: number;
             expires: string | null;
         };
+        SubscribedEvent: {
+            source: string;
+            kind: string;
+            eventName: string;
+            hookUrl: string;
+            active: boolean;
+        };
         Subscription: {
             _id: string;
             planId: string;
-            /** @enum {string} */
-            billableEntityType: "user" | "workspace";
+            billableEntityType: components["schemas"]["BillableEntityType"];
             billableEntityId: string;
             /** @enum {string} */
             status: "pending" | "active" | "trialing" | "past_due" | "canceled" | "expired";
-            /** @enum {string} */
-            billingCycle: "monthly" | "yearly";
+            billingCycle: components["schemas"]["BillingCycle"];
             currency: string;
             basePrice: number | null;
             finalPrice: number | null;
@@ -3779,15 +3629,8 @@ export interface components {
             trialEndsAt: string | null;
             cancelAtPeriodEnd: boolean;
             cancelRequested: string | null;
-            pause: {
-                since: string;
-                resumes: string | null;
-                reason: string;
-            } | null;
-            conflict?: {
-                subscriptionId: string;
-                since: string;
-            };
+            pause: components["schemas"]["SubscriptionPause"] | null;
+            conflict?: components["schemas"]["SubscriptionConflict"];
             providerKind: string | null;
             providerSourceId: string | null;
             externalSubscriptionId: string | null;
@@ -3797,20 +3640,31 @@ export interface components {
             created: string;
             updated: string;
         };
+        SubscriptionConflict: {
+            subscriptionId: string;
+            since: string;
+        };
+        SubscriptionPause: {
+            since: string;
+            resumes: string | null;
+            reason: string;
+        };
         SubscriptionStatistics: {
-            countByStatus: {
-                pending: number;
-                active: number;
-                trialing: number;
-                past_due: number;
-                canceled: number;
-                expired: number;
-            };
-            monthlyRevenue: {
-                currency: string;
-                amount: number;
-                subscriptions: number;
-            }[];
+            countByStatus: components["schemas"]["SubscriptionStatisticsCountByStatus"];
+            monthlyRevenue: components["schemas"]["SubscriptionStatisticsMonthlyRevenueItem"][];
+        };
+        SubscriptionStatisticsCountByStatus: {
+            pending: number;
+            active: number;
+            trialing: number;
+            past_due: number;
+            canceled: number;
+            expired: number;
+        };
+        SubscriptionStatisticsMonthlyRevenueItem: {
+            currency: string;
+            amount: number;
+            subscriptions: number;
         };
         Success: {
             /** @constant */
@@ -3822,6 +3676,14 @@ export interface components {
         SupportRequest: {
             reason: string;
         };
+        TaskProblem: {
+            code: string;
+            message: string;
+        };
+        TaskProgress: {
+            message: string;
+            fraction: number | null;
+        };
         TenantBackup: {
             tenant: string;
             place: string;
@@ -3829,13 +3691,14 @@ export interface components {
             bytes: number;
             ms: number;
             encrypted: boolean;
-            files: {
-                count: number;
-                bytes: number;
-                added: number;
-                mended?: number;
-                missing: string[];
-            };
+            files: components["schemas"]["TenantBackupFiles"];
+        };
+        TenantBackupFiles: {
+            count: number;
+            bytes: number;
+            added: number;
+            mended?: number;
+            missing: string[];
         };
         TenantClone: {
             as: string;
@@ -3845,17 +3708,19 @@ export interface components {
             hosts: string[];
         };
         TenantLimits: {
-            guests?: {
-                reads?: number;
-                writes?: number;
-                costly?: number;
-            };
-            users?: {
-                reads?: number;
-                writes?: number;
-                costly?: number;
-            };
+            guests?: components["schemas"]["TenantLimitsGuests"];
+            users?: components["schemas"]["TenantLimitsUsers"];
             defaults: components["schemas"]["RateLimits"];
+        };
+        TenantLimitsGuests: {
+            reads?: number;
+            writes?: number;
+            costly?: number;
+        };
+        TenantLimitsUsers: {
+            reads?: number;
+            writes?: number;
+            costly?: number;
         };
         TenantMove: {
             to: string;
@@ -3868,15 +3733,16 @@ export interface components {
             lambdaSeconds: number | null;
             aiTokens: number | null;
             mails: number | null;
-            usage: {
-                entities: number | null;
-                users: number | null;
-                storage: number | null;
-                files: number | null;
-                lambdaSeconds: number | null;
-                aiTokens: number | null;
-                mails: number | null;
-            };
+            usage: components["schemas"]["TenantQuotasUsage"];
+        };
+        TenantQuotasUsage: {
+            entities: number | null;
+            users: number | null;
+            storage: number | null;
+            files: number | null;
+            lambdaSeconds: number | null;
+            aiTokens: number | null;
+            mails: number | null;
         };
         TenantRestore: {
             backup: string;
@@ -3899,23 +3765,25 @@ export interface components {
             role: "user" | "assistant" | "system" | "tool";
             content: string;
             name?: string;
-            tool_calls?: ({
-                id: string;
-                /** @constant */
-                type: "function";
-                function: {
-                    name: string;
-                    arguments: string;
-                } & {
-                    [key: string]: unknown;
-                };
-            } & {
-                [key: string]: unknown;
-            })[];
+            tool_calls?: components["schemas"]["ThreadMessageToolCall"][];
             tool_call_id?: string;
             /** @constant */
             incomplete?: true;
             timestamp: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ThreadMessageToolCall: {
+            id: string;
+            /** @constant */
+            type: "function";
+            function: components["schemas"]["ThreadMessageToolCallFunction"];
+        } & {
+            [key: string]: unknown;
+        };
+        ThreadMessageToolCallFunction: {
+            name: string;
+            arguments: string;
         } & {
             [key: string]: unknown;
         };
@@ -3924,9 +3792,18 @@ export interface components {
             upTo: number;
             created: string;
         };
+        TokensAndUser: {
+            token: string;
+            refreshToken: string;
+            expiresIn: number;
+            user: components["schemas"]["User"];
+            workspace: components["schemas"]["ActiveWorkspace"] | null;
+            passwordRemoved?: boolean;
+        };
         TotpCode: {
             code: string;
         };
+        UpdatedBlueprint: components["schemas"]["BlueprintDryRun"] | components["schemas"]["Blueprint"];
         User: {
             _id: string;
             username: string;
@@ -3948,10 +3825,15 @@ export interface components {
             workspace: components["schemas"]["ActiveWorkspace"] | null;
             created: string;
         };
+        UserAndWorkspace: {
+            user: components["schemas"]["User"];
+            workspace: components["schemas"]["ActiveWorkspace"] | null;
+            passwordRemoved?: boolean;
+        };
         UserChange: {
             username?: string;
             password?: string;
-            email?: string | "" | null;
+            email?: string | null;
             name?: string | null;
             firstName?: string | null;
             lastName?: string | null;
@@ -3959,7 +3841,7 @@ export interface components {
             birthDate?: string | null;
             phone?: string | null;
             roles?: string[];
-            profileImage?: string | "" | null;
+            profileImage?: string | null;
             metadata?: {
                 [key: string]: unknown;
             };
@@ -3986,16 +3868,18 @@ export interface components {
             roles: {
                 [key: string]: number;
             };
-            registered: {
-                lastDay: number;
-                lastWeek: number;
-                lastMonth: number;
-            };
-            active: {
-                lastDay: number;
-                lastWeek: number;
-                lastMonth: number;
-            };
+            registered: components["schemas"]["UserStatsRegistered"];
+            active: components["schemas"]["UserStatsActive"];
+        };
+        UserStatsActive: {
+            lastDay: number;
+            lastWeek: number;
+            lastMonth: number;
+        };
+        UserStatsRegistered: {
+            lastDay: number;
+            lastWeek: number;
+            lastMonth: number;
         };
         UserSummary: {
             _id: string;
@@ -4027,11 +3911,13 @@ export interface components {
             expirationAfterDays?: number;
             created: string;
         };
-        VectorStoreClear: {
+        VectorStoreClear: components["schemas"]["VectorStoreClearByIntegration"] | components["schemas"]["VectorStoreClearByStore"];
+        VectorStoreClearByIntegration: {
             integrationId: string;
             vectorStoreId?: string;
             fileIds?: string[];
-        } | {
+        };
+        VectorStoreClearByStore: {
             integrationId?: string;
             vectorStoreId: string;
             fileIds?: string[];
@@ -4049,22 +3935,20 @@ export interface components {
             message: string;
             vectorStore: components["schemas"]["VectorStore"];
         };
-        VectorStoreUpload: {
+        VectorStoreUpload: components["schemas"]["VectorStoreUploadByIntegration"] | components["schemas"]["VectorStoreUploadByStore"];
+        VectorStoreUploadByIntegration: {
             integrationId: string;
             vectorStoreId?: string;
-            content: string | {
-                [key: string]: unknown;
-            } | unknown[];
+            content: unknown;
             fileName?: string;
             metadata?: {
                 [key: string]: unknown;
             };
-        } | {
+        };
+        VectorStoreUploadByStore: {
             integrationId?: string;
             vectorStoreId: string;
-            content: string | {
-                [key: string]: unknown;
-            } | unknown[];
+            content: unknown;
             fileName?: string;
             metadata?: {
                 [key: string]: unknown;
@@ -4087,12 +3971,13 @@ export interface components {
             /** @enum {string} */
             state: "served" | "unproven" | "taken";
             message?: string;
-            record?: {
-                /** @constant */
-                type: "TXT";
-                name: string;
-                value: string;
-            };
+            record?: components["schemas"]["WebsiteHostRecord"];
+        };
+        WebsiteHostRecord: {
+            /** @constant */
+            type: "TXT";
+            name: string;
+            value: string;
         };
         Workspace: {
             _id: string;
@@ -4105,7 +3990,7 @@ export interface components {
         };
         WorkspaceChange: {
             name?: string;
-            logo?: string | "" | null;
+            logo?: string | null;
             labels?: string[];
             invites?: components["schemas"]["NewInvite"][];
         };
@@ -4127,13 +4012,11 @@ export interface components {
         };
         WorkspaceSubscription: {
             _id: string;
-            /** @enum {string} */
-            billableEntityType: "user" | "workspace";
+            billableEntityType: components["schemas"]["BillableEntityType"];
             billableEntityId: string;
             /** @enum {string} */
             status: "pending" | "active" | "trialing" | "past_due" | "canceled" | "expired";
-            /** @enum {string} */
-            billingCycle: "monthly" | "yearly";
+            billingCycle: components["schemas"]["BillingCycle"];
             currency: string;
             basePrice: number | null;
             finalPrice: number | null;
@@ -4146,15 +4029,8 @@ export interface components {
             trialEndsAt: string | null;
             cancelAtPeriodEnd: boolean;
             cancelRequested: string | null;
-            pause: {
-                since: string;
-                resumes: string | null;
-                reason: string;
-            } | null;
-            conflict?: {
-                subscriptionId: string;
-                since: string;
-            };
+            pause: components["schemas"]["WorkspaceSubscriptionPause"] | null;
+            conflict?: components["schemas"]["WorkspaceSubscriptionConflict"];
             providerKind: string | null;
             providerSourceId: string | null;
             externalSubscriptionId: string | null;
@@ -4164,6 +4040,15 @@ export interface components {
             created: string;
             updated: string;
             planId: components["schemas"]["Plan"] | null;
+        };
+        WorkspaceSubscriptionConflict: {
+            subscriptionId: string;
+            since: string;
+        };
+        WorkspaceSubscriptionPause: {
+            since: string;
+            resumes: string | null;
+            reason: string;
         };
         WorkspaceSummary: {
             _id: string;
@@ -4196,28 +4081,57 @@ export type ApiToken = components['schemas']['ApiToken'];
 export type AppConfiguration = components['schemas']['AppConfiguration'];
 export type AppConfigurationChange = components['schemas']['AppConfigurationChange'];
 export type AxesChart = components['schemas']['AxesChart'];
+export type AxesChartSeriesItem = components['schemas']['AxesChartSeriesItem'];
+export type AxesChartXAxis = components['schemas']['AxesChartXAxis'];
+export type BenefitDurationUnit = components['schemas']['BenefitDurationUnit'];
+export type BillableEntityType = components['schemas']['BillableEntityType'];
+export type BillingCycle = components['schemas']['BillingCycle'];
 export type Block = components['schemas']['Block'];
 export type BlockChange = components['schemas']['BlockChange'];
 export type Blueprint = components['schemas']['Blueprint'];
+export type BlueprintAlteration = components['schemas']['BlueprintAlteration'];
 export type BlueprintChange = components['schemas']['BlueprintChange'];
 export type BlueprintChangeProblem = components['schemas']['BlueprintChangeProblem'];
+export type BlueprintChangeProblemDuplicate = components['schemas']['BlueprintChangeProblemDuplicate'];
 export type BlueprintDraftRequest = components['schemas']['BlueprintDraftRequest'];
 export type BlueprintDryRun = components['schemas']['BlueprintDryRun'];
+export type BlueprintHistory = components['schemas']['BlueprintHistory'];
+export type BlueprintHistoryLimits = components['schemas']['BlueprintHistoryLimits'];
 export type CallerLimits = components['schemas']['CallerLimits'];
 export type Certificate = components['schemas']['Certificate'];
+export type ChartGroupName = components['schemas']['ChartGroupName'];
 export type ChatCompletion = components['schemas']['ChatCompletion'];
+export type ChatCompletionChoice = components['schemas']['ChatCompletionChoice'];
+export type ChatCompletionChoiceMessage = components['schemas']['ChatCompletionChoiceMessage'];
 export type ChatCompletionRequest = components['schemas']['ChatCompletionRequest'];
+export type ChatCompletionRequestStreamOptions = components['schemas']['ChatCompletionRequestStreamOptions'];
+export type ChatCompletionRequestToolChoice = components['schemas']['ChatCompletionRequestToolChoice'];
+export type ChatCompletionRequestToolChoiceFunction = components['schemas']['ChatCompletionRequestToolChoiceFunction'];
+export type ChatCompletionRequestToolChoiceFunctionFunction = components['schemas']['ChatCompletionRequestToolChoiceFunctionFunction'];
+export type ChatCompletionUsage = components['schemas']['ChatCompletionUsage'];
+export type CheckHealthResult = components['schemas']['CheckHealthResult'];
+export type CheckReadinessResult = components['schemas']['CheckReadinessResult'];
 export type Checkout = components['schemas']['Checkout'];
 export type ChosenRateLimits = components['schemas']['ChosenRateLimits'];
+export type ChosenRateLimitsGuests = components['schemas']['ChosenRateLimitsGuests'];
+export type ChosenRateLimitsUsers = components['schemas']['ChosenRateLimitsUsers'];
+export type ClientTool = components['schemas']['ClientTool'];
+export type ClientToolFunction = components['schemas']['ClientToolFunction'];
+export type ClientToolFunctionFunction = components['schemas']['ClientToolFunctionFunction'];
+export type ClientToolWithSchema = components['schemas']['ClientToolWithSchema'];
 export type ClonedTenant = components['schemas']['ClonedTenant'];
+export type ClonedTenantFiles = components['schemas']['ClonedTenantFiles'];
 export type CompletionRequest = components['schemas']['CompletionRequest'];
 export type Component = components['schemas']['Component'];
 export type ComponentBulk = components['schemas']['ComponentBulk'];
 export type ComponentBulkResult = components['schemas']['ComponentBulkResult'];
+export type ComponentBulkResultResult = components['schemas']['ComponentBulkResultResult'];
 export type ComponentChange = components['schemas']['ComponentChange'];
+export type ComponentCompiledContent = components['schemas']['ComponentCompiledContent'];
 export type Configuration = components['schemas']['Configuration'];
 export type ConfigurationChange = components['schemas']['ConfigurationChange'];
 export type Count = components['schemas']['Count'];
+export type CountOption = components['schemas']['CountOption'];
 export type Coupon = components['schemas']['Coupon'];
 export type CouponAttachment = components['schemas']['CouponAttachment'];
 export type CouponChange = components['schemas']['CouponChange'];
@@ -4225,38 +4139,65 @@ export type CouponCode = components['schemas']['CouponCode'];
 export type CreatedOperatorToken = components['schemas']['CreatedOperatorToken'];
 export type CreatedPlugin = components['schemas']['CreatedPlugin'];
 export type CreatedTenant = components['schemas']['CreatedTenant'];
+export type Customer = components['schemas']['Customer'];
 export type DefinitionDiff = components['schemas']['DefinitionDiff'];
 export type DefinitionDiffResult = components['schemas']['DefinitionDiffResult'];
+export type DefinitionDiffResultChange = components['schemas']['DefinitionDiffResultChange'];
 export type DefinitionPush = components['schemas']['DefinitionPush'];
 export type DefinitionPushResult = components['schemas']['DefinitionPushResult'];
+export type DefinitionPushResultChange = components['schemas']['DefinitionPushResultChange'];
 export type Definitions = components['schemas']['Definitions'];
 export type DeletedTenant = components['schemas']['DeletedTenant'];
 export type Deployment = components['schemas']['Deployment'];
+export type DescribeServerResult = components['schemas']['DescribeServerResult'];
+export type Dispatchers = components['schemas']['Dispatchers'];
 export type DraftRequest = components['schemas']['DraftRequest'];
 export type DraftedBlueprints = components['schemas']['DraftedBlueprints'];
+export type DraftedBlueprintsUsage = components['schemas']['DraftedBlueprintsUsage'];
 export type DynamicAmount = components['schemas']['DynamicAmount'];
 export type EmailCode = components['schemas']['EmailCode'];
 export type EmailLink = components['schemas']['EmailLink'];
 export type EmailVerification = components['schemas']['EmailVerification'];
 export type EmbeddingList = components['schemas']['EmbeddingList'];
+export type EmbeddingListDataItem = components['schemas']['EmbeddingListDataItem'];
+export type EmbeddingListDataItemEmbedding = components['schemas']['EmbeddingListDataItemEmbedding'];
+export type EmbeddingListUsage = components['schemas']['EmbeddingListUsage'];
 export type EmbeddingRequest = components['schemas']['EmbeddingRequest'];
+export type EmbeddingRequestEncodingFormat = components['schemas']['EmbeddingRequestEncodingFormat'];
+export type EmbeddingRequestInput = components['schemas']['EmbeddingRequestInput'];
 export type EntitiesDeleted = components['schemas']['EntitiesDeleted'];
 export type Entity = components['schemas']['Entity'];
 export type EntityBatch = components['schemas']['EntityBatch'];
+export type EntityBatchOperation = components['schemas']['EntityBatchOperation'];
 export type EntityBatchResult = components['schemas']['EntityBatchResult'];
+export type EntityBatchResultResult = components['schemas']['EntityBatchResultResult'];
 export type EntityDeleted = components['schemas']['EntityDeleted'];
 export type EntityImportResult = components['schemas']['EntityImportResult'];
+export type EntityImportResultError = components['schemas']['EntityImportResultError'];
+export type EntityImportResultUnderstood = components['schemas']['EntityImportResultUnderstood'];
 export type EntityInput = components['schemas']['EntityInput'];
 export type EntitySum = components['schemas']['EntitySum'];
+export type EntitySumGroup = components['schemas']['EntitySumGroup'];
+export type EntityVersion = components['schemas']['EntityVersion'];
+export type EntityVersionChangesValue = components['schemas']['EntityVersionChangesValue'];
 export type Event = components['schemas']['Event'];
 export type EventCount = components['schemas']['EventCount'];
+export type EventCountGroup = components['schemas']['EventCountGroup'];
 export type EventSum = components['schemas']['EventSum'];
+export type EventSumGroup = components['schemas']['EventSumGroup'];
+export type ExternalIds = components['schemas']['ExternalIds'];
 export type Field = components['schemas']['Field'];
 export type FieldIndex = components['schemas']['FieldIndex'];
+export type FieldMax = components['schemas']['FieldMax'];
+export type FieldMaxSize = components['schemas']['FieldMaxSize'];
+export type FieldMin = components['schemas']['FieldMin'];
+export type FileLink = components['schemas']['FileLink'];
 export type FilterOptions = components['schemas']['FilterOptions'];
 export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Identity = components['schemas']['Identity'];
+export type IndexReason = components['schemas']['IndexReason'];
 export type Installation = components['schemas']['Installation'];
+export type InstallationMail = components['schemas']['InstallationMail'];
 export type Integration = components['schemas']['Integration'];
 export type IntegrationChange = components['schemas']['IntegrationChange'];
 export type IntegrationRun = components['schemas']['IntegrationRun'];
@@ -4264,42 +4205,74 @@ export type IntegrationSource = components['schemas']['IntegrationSource'];
 export type IntegrationSourceChange = components['schemas']['IntegrationSourceChange'];
 export type IntegrationSourceDraft = components['schemas']['IntegrationSourceDraft'];
 export type IntegrationSourceStatus = components['schemas']['IntegrationSourceStatus'];
+export type IntegrationTarget = components['schemas']['IntegrationTarget'];
+export type IntegrationTargetAi = components['schemas']['IntegrationTargetAi'];
+export type IntegrationTargetEmail = components['schemas']['IntegrationTargetEmail'];
+export type IntegrationTargetHttp = components['schemas']['IntegrationTargetHttp'];
+export type IntegrationTargetLambda = components['schemas']['IntegrationTargetLambda'];
+export type IntegrationTrigger = components['schemas']['IntegrationTrigger'];
+export type IntegrationTriggerChat = components['schemas']['IntegrationTriggerChat'];
+export type IntegrationTriggerEvent = components['schemas']['IntegrationTriggerEvent'];
+export type IntegrationTriggerSchedule = components['schemas']['IntegrationTriggerSchedule'];
+export type IntegrationTriggerTool = components['schemas']['IntegrationTriggerTool'];
+export type IntegrationTriggerWebhook = components['schemas']['IntegrationTriggerWebhook'];
 export type Invitation = components['schemas']['Invitation'];
 export type InvitationAnswer = components['schemas']['InvitationAnswer'];
+export type InvitationWorkspace = components['schemas']['InvitationWorkspace'];
 export type Invite = components['schemas']['Invite'];
 export type Invoice = components['schemas']['Invoice'];
+export type InvoiceItem = components['schemas']['InvoiceItem'];
 export type IssuedApiToken = components['schemas']['IssuedApiToken'];
 export type KnowledgeExcerpt = components['schemas']['KnowledgeExcerpt'];
 export type KnowledgeFile = components['schemas']['KnowledgeFile'];
 export type KnowledgeSearch = components['schemas']['KnowledgeSearch'];
 export type Lambda = components['schemas']['Lambda'];
 export type LambdaChange = components['schemas']['LambdaChange'];
+export type LambdaEnv = components['schemas']['LambdaEnv'];
 export type LambdaExecution = components['schemas']['LambdaExecution'];
+export type LambdaFailure = components['schemas']['LambdaFailure'];
 export type LambdaInput = components['schemas']['LambdaInput'];
+export type LambdaLogLine = components['schemas']['LambdaLogLine'];
 export type LambdaRollback = components['schemas']['LambdaRollback'];
 export type LambdaRun = components['schemas']['LambdaRun'];
 export type LambdaRunSummary = components['schemas']['LambdaRunSummary'];
 export type LambdaVersion = components['schemas']['LambdaVersion'];
 export type LastBackup = components['schemas']['LastBackup'];
 export type Limitation = components['schemas']['Limitation'];
+export type LimitationValue = components['schemas']['LimitationValue'];
+export type LimitationValueOfPlan = components['schemas']['LimitationValueOfPlan'];
+export type LimitedSubscription = components['schemas']['LimitedSubscription'];
+export type LimitedSubscriptionConflict = components['schemas']['LimitedSubscriptionConflict'];
+export type LimitedSubscriptionPause = components['schemas']['LimitedSubscriptionPause'];
 export type LinkSignIn = components['schemas']['LinkSignIn'];
+export type ListAiUsageResultItem = components['schemas']['ListAiUsageResultItem'];
+export type ListEntitiesResult = components['schemas']['ListEntitiesResult'];
 export type ListedBackup = components['schemas']['ListedBackup'];
 export type LogLine = components['schemas']['LogLine'];
 export type Mail = components['schemas']['Mail'];
 export type MailTemplate = components['schemas']['MailTemplate'];
 export type MailTemplateChange = components['schemas']['MailTemplateChange'];
+export type MailTemplateStandard = components['schemas']['MailTemplateStandard'];
 export type Me = components['schemas']['Me'];
 export type Member = components['schemas']['Member'];
 export type MemberAdded = components['schemas']['MemberAdded'];
 export type MemberChange = components['schemas']['MemberChange'];
 export type MemberChanged = components['schemas']['MemberChanged'];
+export type MemberChangedUpdatedMember = components['schemas']['MemberChangedUpdatedMember'];
 export type MemberRemoved = components['schemas']['MemberRemoved'];
 export type MessageInput = components['schemas']['MessageInput'];
+export type MessageInputContent = components['schemas']['MessageInputContent'];
+export type MessageInputContent2Item = components['schemas']['MessageInputContent2Item'];
+export type MessageInputToolCall = components['schemas']['MessageInputToolCall'];
+export type MessageInputToolCallFunction = components['schemas']['MessageInputToolCallFunction'];
+export type MovedTenant = components['schemas']['MovedTenant'];
 export type NewAgent = components['schemas']['NewAgent'];
 export type NewApiToken = components['schemas']['NewApiToken'];
 export type NewBlock = components['schemas']['NewBlock'];
 export type NewBlueprint = components['schemas']['NewBlueprint'];
 export type NewCheckout = components['schemas']['NewCheckout'];
+export type NewCheckoutOfPlan = components['schemas']['NewCheckoutOfPlan'];
+export type NewCheckoutOfSubscription = components['schemas']['NewCheckoutOfSubscription'];
 export type NewComponent = components['schemas']['NewComponent'];
 export type NewConfiguration = components['schemas']['NewConfiguration'];
 export type NewCoupon = components['schemas']['NewCoupon'];
@@ -4312,44 +4285,85 @@ export type NewLambda = components['schemas']['NewLambda'];
 export type NewMember = components['schemas']['NewMember'];
 export type NewOperatorToken = components['schemas']['NewOperatorToken'];
 export type NewPasskey = components['schemas']['NewPasskey'];
+export type NewPasskeyCredential = components['schemas']['NewPasskeyCredential'];
+export type NewPasskeyCredentialResponse = components['schemas']['NewPasskeyCredentialResponse'];
 export type NewPlan = components['schemas']['NewPlan'];
+export type NewPlanWithDynamicPrice = components['schemas']['NewPlanWithDynamicPrice'];
+export type NewPlanWithPrices = components['schemas']['NewPlanWithPrices'];
 export type NewPlugin = components['schemas']['NewPlugin'];
+export type NewPluginByManifest = components['schemas']['NewPluginByManifest'];
+export type NewPluginWithName = components['schemas']['NewPluginWithName'];
 export type NewSecondFactor = components['schemas']['NewSecondFactor'];
 export type NewSubscription = components['schemas']['NewSubscription'];
 export type NewTenant = components['schemas']['NewTenant'];
+export type NewTenantAdmin = components['schemas']['NewTenantAdmin'];
 export type NewThread = components['schemas']['NewThread'];
 export type NewUser = components['schemas']['NewUser'];
 export type NewVectorStore = components['schemas']['NewVectorStore'];
 export type NewWorkspace = components['schemas']['NewWorkspace'];
+export type NumberOrText = components['schemas']['NumberOrText'];
 export type OperationExplanation = components['schemas']['OperationExplanation'];
+export type OperationExplanationReach = components['schemas']['OperationExplanationReach'];
+export type OperationExplanationRule = components['schemas']['OperationExplanationRule'];
 export type OperatorEvent = components['schemas']['OperatorEvent'];
 export type OperatorHealth = components['schemas']['OperatorHealth'];
+export type OperatorHealthCheck = components['schemas']['OperatorHealthCheck'];
+export type OperatorHealthDamagedItem = components['schemas']['OperatorHealthDamagedItem'];
+export type OperatorHealthDisk = components['schemas']['OperatorHealthDisk'];
+export type OperatorHealthJobs = components['schemas']['OperatorHealthJobs'];
+export type OperatorHealthRequests = components['schemas']['OperatorHealthRequests'];
+export type OperatorHealthTenants = components['schemas']['OperatorHealthTenants'];
+export type OperatorHealthTimeZones = components['schemas']['OperatorHealthTimeZones'];
 export type OperatorHomes = components['schemas']['OperatorHomes'];
+export type OperatorHomesPostgres = components['schemas']['OperatorHomesPostgres'];
+export type OperatorHomesPostgresCluster = components['schemas']['OperatorHomesPostgresCluster'];
+export type OperatorHomesPostgresClusterBucket = components['schemas']['OperatorHomesPostgresClusterBucket'];
+export type OperatorHomesSqlite = components['schemas']['OperatorHomesSqlite'];
 export type OperatorSetting = components['schemas']['OperatorSetting'];
+export type OperatorSettingValue = components['schemas']['OperatorSettingValue'];
 export type OperatorTask = components['schemas']['OperatorTask'];
+export type OperatorTaskBackup = components['schemas']['OperatorTaskBackup'];
+export type OperatorTaskClone = components['schemas']['OperatorTaskClone'];
+export type OperatorTaskMove = components['schemas']['OperatorTaskMove'];
+export type OperatorTaskRestore = components['schemas']['OperatorTaskRestore'];
 export type OperatorTenant = components['schemas']['OperatorTenant'];
 export type OperatorToken = components['schemas']['OperatorToken'];
 export type OwnSubscription = components['schemas']['OwnSubscription'];
 export type Passkey = components['schemas']['Passkey'];
 export type PasskeyName = components['schemas']['PasskeyName'];
 export type PasskeyRegistrationOptions = components['schemas']['PasskeyRegistrationOptions'];
+export type PasskeyRegistrationOptionsAuthenticatorSelection = components['schemas']['PasskeyRegistrationOptionsAuthenticatorSelection'];
+export type PasskeyRegistrationOptionsExcludeCredential = components['schemas']['PasskeyRegistrationOptionsExcludeCredential'];
+export type PasskeyRegistrationOptionsExtensions = components['schemas']['PasskeyRegistrationOptionsExtensions'];
+export type PasskeyRegistrationOptionsPubKeyCredParam = components['schemas']['PasskeyRegistrationOptionsPubKeyCredParam'];
+export type PasskeyRegistrationOptionsRp = components['schemas']['PasskeyRegistrationOptionsRp'];
+export type PasskeyRegistrationOptionsUser = components['schemas']['PasskeyRegistrationOptionsUser'];
 export type PasskeySignIn = components['schemas']['PasskeySignIn'];
+export type PasskeySignInCredential = components['schemas']['PasskeySignInCredential'];
+export type PasskeySignInCredentialResponse = components['schemas']['PasskeySignInCredentialResponse'];
 export type PasskeySignInOptions = components['schemas']['PasskeySignInOptions'];
+export type PasskeySignInOptionsAllowCredential = components['schemas']['PasskeySignInOptionsAllowCredential'];
 export type PasskeySignInStart = components['schemas']['PasskeySignInStart'];
 export type PasswordReset = components['schemas']['PasswordReset'];
 export type PaymentsConfiguration = components['schemas']['PaymentsConfiguration'];
 export type PaymentsConfigurationChange = components['schemas']['PaymentsConfigurationChange'];
 export type PermissionExplanation = components['schemas']['PermissionExplanation'];
+export type PermissionExplanationUser = components['schemas']['PermissionExplanationUser'];
 export type PieChart = components['schemas']['PieChart'];
+export type PieChartSeriesItem = components['schemas']['PieChartSeriesItem'];
+export type PieChartSeriesItemDataItem = components['schemas']['PieChartSeriesItemDataItem'];
 export type Plan = components['schemas']['Plan'];
 export type PlanChange = components['schemas']['PlanChange'];
 export type Plugin = components['schemas']['Plugin'];
 export type PluginChange = components['schemas']['PluginChange'];
 export type PluginDelivery = components['schemas']['PluginDelivery'];
+export type PluginHealth = components['schemas']['PluginHealth'];
 export type PluginSecret = components['schemas']['PluginSecret'];
 export type PluginSecretRotation = components['schemas']['PluginSecretRotation'];
+export type PluginSubscription = components['schemas']['PluginSubscription'];
 export type PluginToken = components['schemas']['PluginToken'];
 export type PricePreview = components['schemas']['PricePreview'];
+export type PricePreviewPayment = components['schemas']['PricePreviewPayment'];
 export type PricePreviewRequest = components['schemas']['PricePreviewRequest'];
 export type Problem = components['schemas']['Problem'];
 export type ProfileChange = components['schemas']['ProfileChange'];
@@ -4357,7 +4371,11 @@ export type Proof = components['schemas']['Proof'];
 export type ProviderEvent = components['schemas']['ProviderEvent'];
 export type ProviderEventDetails = components['schemas']['ProviderEventDetails'];
 export type ProviderEventReceipt = components['schemas']['ProviderEventReceipt'];
+export type ProviderIds = components['schemas']['ProviderIds'];
 export type QueryPlan = components['schemas']['QueryPlan'];
+export type QueryPlanConsideredItem = components['schemas']['QueryPlanConsideredItem'];
+export type QueryPlanDriver = components['schemas']['QueryPlanDriver'];
+export type QueryPlanStatement = components['schemas']['QueryPlanStatement'];
 export type QuotaChange = components['schemas']['QuotaChange'];
 export type RateLimits = components['schemas']['RateLimits'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
@@ -4368,7 +4386,15 @@ export type RefreshedCookie = components['schemas']['RefreshedCookie'];
 export type RefreshedTokens = components['schemas']['RefreshedTokens'];
 export type RenderedMail = components['schemas']['RenderedMail'];
 export type RequestedEmailSignIn = components['schemas']['RequestedEmailSignIn'];
+export type RequiredProp = components['schemas']['RequiredProp'];
+export type RequiredPropWithType = components['schemas']['RequiredPropWithType'];
+export type ResponseFormat = components['schemas']['ResponseFormat'];
+export type ResponseFormatJsonObject = components['schemas']['ResponseFormatJsonObject'];
+export type ResponseFormatJsonSchema = components['schemas']['ResponseFormatJsonSchema'];
+export type ResponseFormatJsonSchemaJsonSchema = components['schemas']['ResponseFormatJsonSchemaJsonSchema'];
+export type ResponseFormatText = components['schemas']['ResponseFormatText'];
 export type RestoredTenant = components['schemas']['RestoredTenant'];
+export type RestoredTenantFiles = components['schemas']['RestoredTenantFiles'];
 export type Rule = components['schemas']['Rule'];
 export type SecondFactor = components['schemas']['SecondFactor'];
 export type Session = components['schemas']['Session'];
@@ -4376,44 +4402,74 @@ export type SetUp = components['schemas']['SetUp'];
 export type SetUpLink = components['schemas']['SetUpLink'];
 export type SignIn = components['schemas']['SignIn'];
 export type SignInMethods = components['schemas']['SignInMethods'];
+export type SignInWithCode = components['schemas']['SignInWithCode'];
+export type SignInWithPassword = components['schemas']['SignInWithPassword'];
 export type SignUp = components['schemas']['SignUp'];
 export type SignedIn = components['schemas']['SignedIn'];
+export type SignedInPayload = components['schemas']['SignedInPayload'];
 export type StaticFiles = components['schemas']['StaticFiles'];
+export type StopSequences = components['schemas']['StopSequences'];
+export type StoredFile = components['schemas']['StoredFile'];
 export type StoredVectorStore = components['schemas']['StoredVectorStore'];
+export type SubscribedEvent = components['schemas']['SubscribedEvent'];
 export type Subscription = components['schemas']['Subscription'];
+export type SubscriptionConflict = components['schemas']['SubscriptionConflict'];
+export type SubscriptionPause = components['schemas']['SubscriptionPause'];
 export type SubscriptionStatistics = components['schemas']['SubscriptionStatistics'];
+export type SubscriptionStatisticsCountByStatus = components['schemas']['SubscriptionStatisticsCountByStatus'];
+export type SubscriptionStatisticsMonthlyRevenueItem = components['schemas']['SubscriptionStatisticsMonthlyRevenueItem'];
 export type Success = components['schemas']['Success'];
 export type SupportLink = components['schemas']['SupportLink'];
 export type SupportRequest = components['schemas']['SupportRequest'];
+export type TaskProblem = components['schemas']['TaskProblem'];
+export type TaskProgress = components['schemas']['TaskProgress'];
 export type TenantBackup = components['schemas']['TenantBackup'];
+export type TenantBackupFiles = components['schemas']['TenantBackupFiles'];
 export type TenantClone = components['schemas']['TenantClone'];
 export type TenantHosts = components['schemas']['TenantHosts'];
 export type TenantLimits = components['schemas']['TenantLimits'];
+export type TenantLimitsGuests = components['schemas']['TenantLimitsGuests'];
+export type TenantLimitsUsers = components['schemas']['TenantLimitsUsers'];
 export type TenantMove = components['schemas']['TenantMove'];
 export type TenantQuotas = components['schemas']['TenantQuotas'];
+export type TenantQuotasUsage = components['schemas']['TenantQuotasUsage'];
 export type TenantRestore = components['schemas']['TenantRestore'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadMessage = components['schemas']['ThreadMessage'];
+export type ThreadMessageToolCall = components['schemas']['ThreadMessageToolCall'];
+export type ThreadMessageToolCallFunction = components['schemas']['ThreadMessageToolCallFunction'];
 export type ThreadSummary = components['schemas']['ThreadSummary'];
+export type TokensAndUser = components['schemas']['TokensAndUser'];
 export type TotpCode = components['schemas']['TotpCode'];
+export type UpdatedBlueprint = components['schemas']['UpdatedBlueprint'];
 export type User = components['schemas']['User'];
+export type UserAndWorkspace = components['schemas']['UserAndWorkspace'];
 export type UserChange = components['schemas']['UserChange'];
 export type UserSignInState = components['schemas']['UserSignInState'];
 export type UserStats = components['schemas']['UserStats'];
+export type UserStatsActive = components['schemas']['UserStatsActive'];
+export type UserStatsRegistered = components['schemas']['UserStatsRegistered'];
 export type UserSummary = components['schemas']['UserSummary'];
 export type VectorStore = components['schemas']['VectorStore'];
 export type VectorStoreClear = components['schemas']['VectorStoreClear'];
+export type VectorStoreClearByIntegration = components['schemas']['VectorStoreClearByIntegration'];
+export type VectorStoreClearByStore = components['schemas']['VectorStoreClearByStore'];
 export type VectorStoreCleared = components['schemas']['VectorStoreCleared'];
 export type VectorStoreCreated = components['schemas']['VectorStoreCreated'];
 export type VectorStoreUpload = components['schemas']['VectorStoreUpload'];
+export type VectorStoreUploadByIntegration = components['schemas']['VectorStoreUploadByIntegration'];
+export type VectorStoreUploadByStore = components['schemas']['VectorStoreUploadByStore'];
 export type VectorStoreUploaded = components['schemas']['VectorStoreUploaded'];
 export type Warning = components['schemas']['Warning'];
 export type WebsiteHost = components['schemas']['WebsiteHost'];
+export type WebsiteHostRecord = components['schemas']['WebsiteHostRecord'];
 export type Workspace = components['schemas']['Workspace'];
 export type WorkspaceChange = components['schemas']['WorkspaceChange'];
 export type WorkspaceDetails = components['schemas']['WorkspaceDetails'];
 export type WorkspaceRemoved = components['schemas']['WorkspaceRemoved'];
 export type WorkspaceSubscription = components['schemas']['WorkspaceSubscription'];
+export type WorkspaceSubscriptionConflict = components['schemas']['WorkspaceSubscriptionConflict'];
+export type WorkspaceSubscriptionPause = components['schemas']['WorkspaceSubscriptionPause'];
 export type WorkspaceSummary = components['schemas']['WorkspaceSummary'];
 export type $defs = Record<string, never>;
 export interface operations {
@@ -4426,10 +4482,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        status: "ok";
-                    };
+                    "application/json": components["schemas"]["CheckHealthResult"];
                 };
             };
         };
@@ -4443,10 +4496,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        status: "ready";
-                    };
+                    "application/json": components["schemas"]["CheckReadinessResult"];
                 };
             };
         };
@@ -4474,14 +4524,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        name: string;
-                        api: string;
-                        documentation: string;
-                        description: string;
-                        health: string;
-                        readiness: string;
-                    };
+                    "application/json": components["schemas"]["DescribeServerResult"];
                     "text/html": string;
                 };
             };
@@ -4494,7 +4537,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 q?: string;
             };
         };
@@ -4964,7 +5006,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 tenant?: string;
                 kind?: string;
@@ -5005,7 +5046,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 tenant?: string;
             };
@@ -5224,7 +5264,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -5262,7 +5301,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -5428,7 +5466,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 to?: string;
                 state?: "waiting" | "sent" | "kept" | "failed";
@@ -5607,7 +5644,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Proof"] | null;
+                "application/json": components["schemas"]["Proof"];
             };
         };
         responses: {
@@ -5683,7 +5720,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -5721,7 +5757,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Proof"] | null;
+                "application/json": components["schemas"]["Proof"];
             };
         };
         responses: {
@@ -5779,7 +5815,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["PasskeySignInStart"] | null;
+                "application/json": components["schemas"]["PasskeySignInStart"];
             };
         };
         responses: {
@@ -5901,7 +5937,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RedirectToken"] | null;
+                "application/json": components["schemas"]["RedirectToken"];
             };
         };
         responses: {
@@ -5922,7 +5958,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -5979,7 +6014,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 _id?: string;
                 username?: string;
                 exact?: boolean;
@@ -6246,7 +6280,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -6286,7 +6319,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 "members.user"?: string;
                 labels?: string;
                 name?: string;
@@ -6386,7 +6418,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
             path: {
                 id: string;
@@ -6473,7 +6504,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -6553,7 +6583,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -6651,7 +6680,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BlueprintDryRun"] | components["schemas"]["Blueprint"];
+                    "application/json": components["schemas"]["UpdatedBlueprint"];
                 };
             };
             202: {
@@ -6704,7 +6733,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BlueprintDryRun"] | components["schemas"]["Blueprint"];
+                    "application/json": components["schemas"]["UpdatedBlueprint"];
                 };
             };
             202: {
@@ -6824,8 +6853,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/x-ndjson": string;
-                "text/csv": string;
+                "application/octet-stream": string;
             };
         };
         responses: {
@@ -6882,20 +6910,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        version: number;
-                        /** @enum {string} */
-                        action: "create" | "change" | "remove";
-                        at: string;
-                        by: string | null;
-                        changes: {
-                            [key: string]: {
-                                from: unknown;
-                                to: unknown;
-                            };
-                        };
-                        entity?: components["schemas"]["Entity"];
-                    }[];
+                    "application/json": components["schemas"]["EntityVersion"][];
                 };
             };
         };
@@ -6935,7 +6950,7 @@ export interface operations {
                 $page?: number;
                 $sort?: string;
                 $select?: string;
-                $count?: true | false | "estimate";
+                $count?: components["schemas"]["CountOption"];
                 $q?: string;
                 $qProps?: string;
                 $after?: string;
@@ -6955,7 +6970,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Entity"][] | components["schemas"]["QueryPlan"];
+                    "application/json": components["schemas"]["ListEntitiesResult"];
                 };
             };
         };
@@ -7195,7 +7210,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -7332,7 +7346,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -7371,7 +7384,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 raw?: boolean;
                 name?: string;
                 contentType?: "content" | "html";
@@ -7504,7 +7516,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -7674,7 +7685,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 kind?: string;
                 eventName?: string;
@@ -7808,7 +7818,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 name?: string;
                 type?: string;
@@ -7821,21 +7830,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        _id: string;
-                        name: string;
-                        type: string;
-                        size: number;
-                        width?: number;
-                        height?: number;
-                        sha256: string;
-                        /** @constant */
-                        visibility: "private";
-                        owner: string;
-                        workspace: string | null;
-                        created: string;
-                        url: string;
-                    }[];
+                    "application/json": components["schemas"]["StoredFile"][];
                 };
             };
         };
@@ -7862,21 +7857,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        _id: string;
-                        name: string;
-                        type: string;
-                        size: number;
-                        width?: number;
-                        height?: number;
-                        sha256: string;
-                        /** @constant */
-                        visibility: "private";
-                        owner: string;
-                        workspace: string | null;
-                        created: string;
-                        url: string;
-                    };
+                    "application/json": components["schemas"]["StoredFile"];
                 };
             };
         };
@@ -7893,21 +7874,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        _id: string;
-                        name: string;
-                        type: string;
-                        size: number;
-                        width?: number;
-                        height?: number;
-                        sha256: string;
-                        /** @constant */
-                        visibility: "private";
-                        owner: string;
-                        workspace: string | null;
-                        created: string;
-                        url: string;
-                    };
+                    "application/json": components["schemas"]["StoredFile"];
                 };
             };
         };
@@ -7944,11 +7911,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        token: string;
-                        url: string;
-                        expires: string;
-                    };
+                    "application/json": components["schemas"]["FileLink"];
                 };
             };
         };
@@ -7972,6 +7935,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/octet-stream": string;
                     "*/*": string;
                 };
             };
@@ -7980,6 +7944,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/octet-stream": string;
                     "*/*": string;
                 };
             };
@@ -8007,8 +7972,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/x-tar": string;
-                "application/gzip": string;
+                "application/octet-stream": string;
             };
         };
         responses: {
@@ -8060,7 +8024,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 name?: string;
             };
         };
@@ -8193,7 +8156,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
             path: {
                 id: string;
@@ -8240,7 +8202,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["LambdaInput"] | null;
+                "application/json": components["schemas"]["LambdaInput"];
             };
         };
         responses: {
@@ -8261,7 +8223,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 status?: string;
                 trigger?: string;
@@ -8288,7 +8249,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 kind?: string;
                 name?: string;
                 labels?: string;
@@ -8445,7 +8405,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 "trigger.kind"?: string;
                 "target.kind"?: string;
                 kind?: string;
@@ -8571,7 +8530,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 state?: "waiting" | "dead";
             };
@@ -8699,7 +8657,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 isActive?: boolean;
             };
         };
@@ -8721,7 +8678,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 isActive?: boolean;
             };
         };
@@ -8840,7 +8796,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 isActive?: boolean;
             };
         };
@@ -8970,7 +8925,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 billableEntityType?: string;
                 billableEntityId?: string;
                 planId?: string;
@@ -9015,7 +8969,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 billableEntityId?: string;
                 planId?: string;
                 status?: string;
@@ -9184,7 +9137,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 billableEntityType?: string;
                 billableEntityId?: string;
@@ -9260,7 +9212,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 status?: string;
                 providerKind?: string;
@@ -9337,7 +9288,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
         };
         responses: {
@@ -9473,7 +9423,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["PluginSecretRotation"] | null;
+                "application/json": components["schemas"]["PluginSecretRotation"];
             };
         };
         responses: {
@@ -9511,7 +9461,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 state?: "waiting" | "failing" | "delivered" | "dead" | "canceled";
                 event?: string;
@@ -9559,7 +9508,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 integration?: string;
                 user?: string;
                 workspace?: string;
@@ -9637,7 +9585,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 active?: boolean;
             };
         };
@@ -10054,7 +10001,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 $after?: string;
                 from?: string;
                 to?: string;
@@ -10075,7 +10021,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": (components["schemas"]["AiUsage"] | components["schemas"]["AiUsageTotal"])[];
+                    "application/json": components["schemas"]["ListAiUsageResultItem"][];
                 };
             };
         };
@@ -10087,7 +10033,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
                 integration?: string;
             };
             path: {
@@ -10186,7 +10131,6 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
-                $count?: boolean;
             };
             path: {
                 sourceId: string;

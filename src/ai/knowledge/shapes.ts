@@ -36,13 +36,22 @@ const storeReference = {
 }
 
 const requiresStoreReference = {
-  'x-schema': { anyOf: [{ required: ['integrationId'] }, { required: ['vectorStoreId'] }] },
+  'x-schema': {
+    anyOf: [
+      { 'x-name': 'by integration', required: ['integrationId'] },
+      { 'x-name': 'by store', required: ['vectorStoreId'] },
+    ],
+  },
 }
+
+export const KnowledgeContent = t.Union([t.String(), jsonObject, t.Array(t.Unknown())], {
+  ...{ description: 'text, Markdown or JSON', 'x-schema': {} },
+})
 
 export const VectorStoreUpload = t.Object(
   {
     ...storeReference,
-    content: t.Union([t.String(), jsonObject, t.Array(t.Unknown())], { description: 'text, Markdown or JSON' }),
+    content: KnowledgeContent,
     fileName: maybe({ ...line(500), description: 'a name that ends in .json is parsed as JSON' }),
     metadata: maybe(jsonObject),
   },

@@ -1,9 +1,9 @@
 import { t } from 'elysia'
 
-const GroupNameShape = t.Union([t.String(), t.Number(), t.Boolean()], {
+export const ChartGroupName = t.Union([t.String(), t.Number(), t.Boolean()], {
   description: 'the value; the day of the week (Sunday is 0) or the hour as a number; or the first day of the interval',
 })
-const AmountShape = t.Union([t.Number(), t.String()], {
+export const NumberOrText = t.Union([t.Number(), t.String()], {
   description: 'exact; a string where a number would lose precision',
 })
 const OptionsShape = t.Record(t.String(), t.Unknown())
@@ -11,9 +11,9 @@ const OptionsShape = t.Record(t.String(), t.Unknown())
 export const Count = t.Object({ count: t.Number() })
 
 export const Sum = t.Object({
-  sum: AmountShape,
+  sum: NumberOrText,
   groups: t.Optional(
-    t.Array(t.Object({ group: GroupNameShape, sum: AmountShape }), { description: 'present if groupBy is given' }),
+    t.Array(t.Object({ group: ChartGroupName, sum: NumberOrText }), { description: 'present if groupBy is given' }),
   ),
 })
 
@@ -21,10 +21,15 @@ export const AxesChart = t.Object(
   {
     tooltip: OptionsShape,
     toolbox: OptionsShape,
-    xAxis: t.Object({ type: t.Literal('category'), data: t.Array(GroupNameShape) }),
+    xAxis: t.Object({ type: t.Literal('category'), data: t.Array(ChartGroupName) }),
     yAxis: OptionsShape,
     series: t.Array(
-      t.Object({ type: t.String(), name: t.String(), areaStyle: t.Optional(OptionsShape), data: t.Array(AmountShape) }),
+      t.Object({
+        type: t.String(),
+        name: t.String(),
+        areaStyle: t.Optional(OptionsShape),
+        data: t.Array(NumberOrText),
+      }),
     ),
   },
   { description: 'ECharts options' },
@@ -39,8 +44,8 @@ export const PieChart = t.Object(
         name: t.String(),
         data: t.Array(
           t.Object({
-            name: GroupNameShape,
-            value: AmountShape,
+            name: ChartGroupName,
+            value: NumberOrText,
             label: t.Optional(OptionsShape),
             tooltip: t.Optional(OptionsShape),
           }),

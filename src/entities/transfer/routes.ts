@@ -99,7 +99,11 @@ const importRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['e
         'no value. Without `separator`, its first line tells what separates the cells; `understood` in the answer says it. ' +
         'Rejected lines are skipped, and the first 1,000 of them are reported.',
       parameters: importParameters.map(toParameter),
-      requestBody: linesContent('The lines'),
+      requestBody: {
+        description:
+          'The lines. `Content-Type` says which format they have, `application/x-ndjson` or `text/csv`; with `application/octet-stream`, `format` does.',
+        content: { 'application/octet-stream': { schema: { type: 'string' as const, format: 'binary' } } },
+      },
     },
     response: { 200: EntityImportResult, 413: ProblemShape, 415: ProblemShape },
   })

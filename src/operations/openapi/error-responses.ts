@@ -105,7 +105,7 @@ const SHARED_RESPONSES: Record<string, SharedResponse> = {
  */
 export function errorResponse(components: Components, responses: Schema, status: string, ownDescription?: string) {
   const shared = SHARED_RESPONSES[status]
-  const schema = components.schemaFor(ProblemShape)
+  const schema = components.schemaFor(ProblemShape, 'Problem')
   if (!shared || ownDescription) {
     const description = ownDescription ?? STATUS_DESCRIPTIONS[status] ?? 'Error'
     return { description, content: { 'application/json': { schema } } }

@@ -2,6 +2,7 @@ import { type Components, referencedName } from './components'
 import { errorResponse } from './error-responses'
 import { examples } from './examples'
 import { type Parameter, parametersOf, sharedHeadersOf } from './parameters'
+import { toTypeName } from './part-names'
 import { isSchema, type Schema } from './schema'
 
 /** A route of Elysia, with the hooks that are described. */
@@ -46,14 +47,20 @@ export function operationOf({ method, path, hooks }: Route, parts: DocumentParts
   const { detail = {}, body, response } = hooks
   const { 'x-access': access = 'open', operationId, summary, description, tags } = detail
   const declared = responsesOf(response, detail.responses)
-  const requestBody = requestBodyOf(body, detail.requestBody, parts)
+  const typeName = toTypeName(operationId ?? `${method} ${path}`)
+  const requestBody = requestBodyOf(body, detail.requestBody, `${typeName}Input`, parts)
   const ofTenant = path.startsWith('/api/')
   const route = { method, path, access, ofTenant, conditional: '412' in declared }
-  const parameters = [...parametersOf(path, hooks, detail.parameters ?? [], parts), ...sharedHeadersOf(route, parts)]
+  const parameters = [
+    ...parametersOf(path, hooks, detail.parameters ?? [], typeName, parts),
+    ...sharedHeadersOf(route, parts),
+  ]
   const isList = parameters.some((parameter) => 'name' in parameter && ['page', '$page'].includes(`${parameter.name}`))
   const statuses = [...Object.keys(declared), ...errorStatusesOf(route, !!requestBody, isJson(requestBody))]
   const responses = Object.fromEntries(
-    [...new Set(statuses)].sort().map((status) => [status, toResponse(status, declared[status], isList, parts)]),
+    [...new Set(statuses)]
+      .sort()
+      .map((status) => [status, toResponse(status, declared[status], isList, `${typeName}Result`, parts)]),
   )
   return {
     operationId,
@@ -122,13 +129,14 @@ function toResponse(
   status: string,
   response: Response | undefined,
   isList: boolean,
+  name: string,
   { components, responses }: DocumentParts,
 ) {
   const shape = response?.content?.['application/json']?.schema
   const isError = status === 'default' || Number(status) >= 400
   if (isError) return errorResponse(components, responses, status, response?.description)
   const description = response?.description || (STATUS_TEXTS[status] ?? 'OK')
-  const content = response?.content && contentOf(response.content, components)
+  const content = response?.content && contentOf(response.content, name, components)
   const headers = isList && shape ? { headers: { ...LIST_HEADERS, ...response?.headers } } : {}
   return { ...response, description, ...headers, ...(content && { content }) }
 }
@@ -139,21 +147,38 @@ const LIST_HEADERS = {
 }
 
 /** Returns the description of the request body: its declared types, or JSON by default. */
-function requestBodyOf(body: object | undefined, documented: Detail['requestBody'], { components }: DocumentParts) {
+function requestBodyOf(
+  body: object | undefined,
+  documented: Detail['requestBody'],
+  name: string,
+  { components }: DocumentParts,
+) {
   if (documented)
-    return { ...documented, required: documented.required ?? true, content: contentOf(documented.content, components) }
+    return {
+      ...documented,
+      required: documented.required ?? true,
+      content: contentOf(documented.content, name, components),
+    }
   if (!body) return
-  return { required: !isOptional(body), content: contentOf({ 'application/json': { schema: body } }, components) }
+  return {
+    required: !isOptional(body),
+    content: contentOf({ 'application/json': { schema: withoutNull(body as Schema) } }, name, components),
+  }
 }
 
 /** Tells whether a shape is optional, which TypeBox marks with a symbol. */
 const isOptional = (shape: object) =>
   Object.getOwnPropertySymbols(shape).some(({ description }) => description === 'TypeBox.Optional')
 
-const contentOf = (content: Content, components: Components): Content =>
+/** A body that may be omitted may also be null, which no client needs to know. */
+const withoutNull = (body: Schema): object =>
+  Array.isArray(body.anyOf) ? (body.anyOf.find(({ type }) => isOptional(body) && type !== 'null') ?? body) : body
+
+const contentOf = (content: Content, name: string, components: Components): Content =>
   Object.fromEntries(
     Object.entries(content).map(([type, { schema, ...media }]) => {
-      const described = schema && components.schemaFor(schema)
+      const describe = type === 'multipart/form-data' ? components.formFor : components.schemaFor
+      const described = schema && describe(schema, name)
       return [type, { ...(described && { schema: described, ...exampleOf(described) }), ...media }]
     }),
   )

@@ -1,4 +1,5 @@
 import type { DocumentParts } from './operation'
+import { toTypeName } from './part-names'
 import { isSchema, type Schema } from './schema'
 
 export type Parameter = { name: string; in: string; required?: boolean; description?: string; schema?: object }
@@ -14,6 +15,7 @@ export function parametersOf(
   path: string,
   { params, query, headers }: { params?: object; query?: object; headers?: object },
   declared: Parameter[],
+  operation: string,
   { components }: DocumentParts,
 ): (Parameter | Schema)[] {
   const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
@@ -22,22 +24,30 @@ export function parametersOf(
     ...describeParameter(params, name),
   }))
   const parametersIn = (place: string, shape?: object): Parameter[] =>
-    Object.keys(propertiesOf(shape)).map((name) => ({
-      ...{ name, in: place, required: requiredOf(shape).includes(name), ...describeParameter(shape, name) },
-    }))
+    Object.entries(propertiesOf(shape)).flatMap(([name, property]) =>
+      isAlias(property)
+        ? []
+        : [{ name, in: place, required: requiredOf(shape).includes(name), ...describeParameter(shape, name) }],
+    )
   const ownParameters = [...pathParameters, ...parametersIn('query', query), ...parametersIn('header', headers)]
   const others = declared.filter(
     (one) => !ownParameters.some(({ name, in: place }) => name === one.name && place === one.in),
   )
-  return [...ownParameters, ...others]
+  return [...ownParameters, ...others.map(describeDeclared)]
 
+  function describeDeclared({ schema = { type: 'string' }, ...parameter }: Parameter) {
+    return { ...parameter, schema: components.schemaFor(schema, `${operation}${toTypeName(parameter.name)}`) }
+  }
   function describeParameter(shape: object | undefined, name: string) {
     const property = propertiesOf(shape)[name]
     if (!property) return {}
-    const { description, ...schema } = components.schemaFor(property)
+    const { description, ...schema } = components.schemaFor(property, `${operation}${toTypeName(name)}`)
     return { ...(description ? { description: `${description}` } : {}), schema: simplifyTextChoices(schema) }
   }
 }
+
+/** Two names of one parameter are one name in generated code, so only the first is described. */
+const isAlias = (property: object) => 'x-alias-of' in property
 
 const propertiesOf = (shape: object | undefined): Record<string, object> =>
   shape && 'properties' in shape && isSchema(shape.properties) ? (shape.properties as Record<string, object>) : {}

@@ -19,8 +19,10 @@ import { ProblemShape } from '../../core/problem'
 import { SuccessShape } from '../../core/shapes'
 import * as definitions from '../../definitions/shapes'
 import * as charts from '../../entities/charts/shapes'
+import * as history from '../../entities/history/shapes'
 import * as entities from '../../entities/shapes'
 import * as events from '../../events/shapes'
+import * as files from '../../files/shapes'
 import * as integrations from '../../integrations/shapes'
 import * as lambdas from '../../lambdas/shapes'
 import * as limits from '../../limits/shapes'
@@ -47,10 +49,12 @@ const SHAPE_MODULES = [
     workspaces,
     blueprints,
     entities,
+    history,
     charts,
     content,
     definitions,
     events,
+    files,
   ],
   ...[
     payments,
@@ -87,6 +91,7 @@ const SCHEMA_NAMES = new Map<unknown, string>([
   [workspaces.WorkspaceSummary, 'WorkspaceSummary'],
   [workspaces.WorkspaceDetails, 'WorkspaceDetails'],
   [workspaces.WorkspaceRemoved, 'WorkspaceRemoved'],
+  [blueprints.History, 'BlueprintHistory'],
   [blueprints.FieldIndexShape, 'FieldIndex'],
   [blueprints.OperationExplanation, 'OperationExplanation'],
   [blueprints.PermissionExplanation, 'PermissionExplanation'],
@@ -149,5 +154,11 @@ export const namedShapes: [name: string, shape: object][] = [
 /** Tells whether a shape gets a schema of its own. Texts and numbers are described in place. */
 export function isNameable(shape: unknown): shape is object {
   if (shape === null || typeof shape !== 'object') return false
-  return 'properties' in shape || 'anyOf' in shape || 'patternProperties' in shape || 'additionalProperties' in shape
+  return (
+    'properties' in shape ||
+    'enum' in shape ||
+    'anyOf' in shape ||
+    'patternProperties' in shape ||
+    'additionalProperties' in shape
+  )
 }

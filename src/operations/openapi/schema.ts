@@ -8,7 +8,7 @@ export type Schema = { [word: string]: unknown }
 export const toJsonSchema = (shape: object): Schema => simplify(JSON.parse(JSON.stringify(shape)))
 
 function simplify(schema: Schema): Schema {
-  const { nullable: _, 'x-schema': override, ...rest } = mapParts(schema, simplify)
+  const { nullable: _, 'x-schema': override, ...rest } = mapParts(schema, (part) => simplify(part))
   // Elysia closes shapes when a route is first used, so only the shapes' own values may count.
   if (rest.additionalProperties === false) delete rest.additionalProperties
   if (isSchema(override)) return applyOverride(rest, override)
@@ -19,15 +19,42 @@ function simplify(schema: Schema): Schema {
   const { patternProperties, ...record } = rest
   if (isSchema(patternProperties) && '^(.*)$' in patternProperties)
     return { ...record, additionalProperties: patternProperties['^(.*)$'] }
-  return Array.isArray(rest.anyOf) ? toEnum(rest) : rest
+  return Array.isArray(rest.anyOf) ? toEnum(simplifyUnion(rest)) : rest
+}
+
+/**
+ * Makes a union of unions one union, and texts of which one alternative is empty one text: what may also be empty has no
+ * format, pattern or shortest length.
+ */
+function simplifyUnion({ anyOf, ...schema }: Schema): Schema {
+  const choices = (anyOf as Schema[]).flatMap((one) =>
+    Array.isArray(one.anyOf) && Object.keys(one).length === 1 ? (one.anyOf as Schema[]) : [one],
+  )
+  const others = choices.filter((one) => one.const !== '')
+  if (others.length === choices.length) return { anyOf: choices, ...schema }
+  const orEmpty = others.map((one) => {
+    const { format: _, pattern: __, minLength: ___, ...rest } = one
+    return one.type === 'string' && !('const' in one) && !('enum' in one) ? rest : undefined
+  })
+  if (!orEmpty.some(Boolean)) return { anyOf: choices, ...schema }
+  const merged = others.map((one, index) => orEmpty[index] ?? one)
+  return merged.length === 1 ? { ...merged[0], ...schema } : { anyOf: merged, ...schema }
 }
 
 function applyOverride(schema: Schema, { anyOf, ...override }: Schema): Schema {
-  if ('type' in override) return { ...(schema.description ? { description: schema.description } : {}), ...override }
+  const isWhole =
+    !(anyOf || Object.keys(override).length) ||
+    'type' in override ||
+    (Array.isArray(anyOf) && anyOf.every((one) => 'type' in one || 'anyOf' in one))
+  if (isWhole)
+    return {
+      ...(schema.description ? { description: schema.description } : {}),
+      ...simplify({ ...(anyOf ? { anyOf } : {}), ...override }),
+    }
   if (!Array.isArray(anyOf)) return { ...schema, ...override }
   // Complete alternatives, because code generators ignore those that only list required properties.
   const required = [schema.required, override.required].flatMap((names) => (Array.isArray(names) ? names : []))
-  return { anyOf: anyOf.map((one) => ({ ...schema, ...override, required: [...required, ...one.required] })) }
+  return { anyOf: anyOf.map((one) => ({ ...schema, ...override, ...one, required: [...required, ...one.required] })) }
 }
 
 /** Turns a union of constants of one type into an `enum`. */
@@ -40,30 +67,34 @@ function toEnum({ anyOf, ...schema }: Schema): Schema {
 
 const toConstants = ({ type, enum: values }: Schema) => (values as unknown[]).map((value) => ({ const: value, type }))
 
-/** Turns a union with null into a list of types, where both mean the same. */
+/** Turns a union with null into a type and null, where both mean the same. */
 export function mergeNullType(schema: Schema): Schema {
-  const { anyOf, ...rest } = mapParts(schema, mergeNullType)
+  const { anyOf, ...rest } = mapParts(schema, (part) => mergeNullType(part))
   if (!Array.isArray(anyOf)) return rest
   const others = (anyOf as Schema[]).filter(({ type }) => type !== 'null')
   const [only] = others
   if (only && !Object.keys(only).length) return rest // any value, including null
   if (others.length !== 1 || anyOf.length !== 2 || typeof only?.type !== 'string') return { anyOf, ...rest }
-  const { const: value, enum: values = 'const' in only ? [value] : undefined, ...words } = only
-  return { ...words, ...rest, type: [only.type, 'null'], ...(Array.isArray(values) && { enum: [...values, null] }) }
+  // Generators take null among the values of an enum for a text.
+  if ('const' in only || 'enum' in only) return { anyOf, ...rest }
+  return { ...only, ...rest, type: [only.type, 'null'] }
 }
 
 const SCHEMA_MAP_KEYWORDS = ['properties', 'patternProperties']
 const SCHEMA_LIST_KEYWORDS = ['anyOf', 'allOf', 'oneOf', 'prefixItems']
 const SINGLE_SCHEMA_KEYWORDS = ['items', 'additionalProperties', 'not']
 
-/** Returns a schema whose parts are replaced by `map`. */
-export function mapParts(schema: Schema, map: (part: Schema) => Schema): Schema {
+/** Returns a schema whose parts are replaced by what `map` makes of them; it gets the keyword and the key of a part. */
+export function mapParts(schema: Schema, map: (part: Schema, word: string, key: string | number) => Schema): Schema {
   const mapped = { ...schema }
   for (const [word, value] of Object.entries(schema)) {
     if (SCHEMA_MAP_KEYWORDS.includes(word) && isSchema(value))
-      mapped[word] = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, map(part as Schema)]))
-    else if (SCHEMA_LIST_KEYWORDS.includes(word) && Array.isArray(value)) mapped[word] = value.map((part) => map(part))
-    else if (SINGLE_SCHEMA_KEYWORDS.includes(word) && isSchema(value)) mapped[word] = map(value)
+      mapped[word] = Object.fromEntries(
+        Object.entries(value).map(([name, part]) => [name, map(part as Schema, word, name)]),
+      )
+    else if (SCHEMA_LIST_KEYWORDS.includes(word) && Array.isArray(value))
+      mapped[word] = value.map((part, index) => map(part, word, index))
+    else if (SINGLE_SCHEMA_KEYWORDS.includes(word) && isSchema(value)) mapped[word] = map(value, word, 0)
   }
   return mapped
 }

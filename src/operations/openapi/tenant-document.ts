@@ -13,10 +13,12 @@ import { asOfParameter, countParameter, jsonContent, toParameter } from '../../e
 import { readFairly } from '../../entities/query/fair-reads'
 import { EntityDeleted } from '../../entities/shapes'
 import { linkOriginalRequest } from '../../tenancy/client-connection'
+import { Components } from './components'
 import { buildOpenApi, type Document } from './document'
 import { toFieldSchema } from './field-schemas'
 import type { Route } from './operation'
-import type { Schema } from './schema'
+import { foldName, toItemName, toTypeName, withDistinctGoNames } from './part-names'
+import { isSchema, type Schema } from './schema'
 
 /**
  * Returns the OpenAPI document, as JSON in UTF-8, with the blueprints of a tenant: a schema and paths for each, with the
@@ -33,12 +35,16 @@ export async function buildTenantOpenApi(
     const rows = await db.select({ key: blueprints.key }).from(blueprints).orderBy(asc(blueprints.key))
     const keys = rows.map(({ key }) => key)
     const names = assignIdentifiers(keys, Object.keys(base.components.schemas).join(' '))
+    const taken = new Set([...names.values()].flatMap((one) => Object.values(one)))
+    const isTaken = (name: string) => name in base.components.schemas || taken.has(name)
     const paths: Buffer[] = []
     const schemas: Buffer[] = []
     for (const key of keys) {
       await db.yieldToOthers()
       const row = await db.select().from(blueprints).where(eq(blueprints.key, key)).get()
-      const described = row && describeBlueprint(ctx, row, names.get(key)?.entity ?? key)
+      const parts = new Components(isTaken)
+      const described = row && describeBlueprint(ctx, row, names.get(key)?.entity ?? key, parts)
+      for (const name of Object.keys(parts.schemas)) taken.add(name)
       if (!described?.routes.length) continue
       paths.push(toFurtherMembers(buildOpenApi(described.routes).paths))
       schemas.push(toFurtherMembers(described.schemas))
@@ -70,15 +76,43 @@ async function authenticateFor(request: Request, id: string): Promise<Ctx> {
 
 const isSignedIn = (ctx: PublicCtx): ctx is Ctx => ctx.actor !== undefined
 
+/** A field with the schema of its values, in which objects, unions and choices have names. */
+type DescribedField = Field & { described: Schema }
+
+function describeField(field: Field, entity: string, components: Components): Schema {
+  const name = `${entity}${toTypeName(field.key)}`
+  const { title, description, default: value, ...schema } = components.nameParts(toFieldSchema(field), name)
+  const annotations = { ...(title ? { title } : {}), ...(description ? { description } : {}) }
+  const { items } = schema
+  return {
+    ...annotations,
+    ...(hasChoices(schema) ? components.define(schema, name) : schema),
+    ...(hasChoices(items) && { items: components.define(items, toItemName(name)) }),
+    ...(value !== undefined && { default: value }),
+  }
+}
+
+/** Choices have a name, because the same ones occur in entities, drafts and changes. */
+const hasChoices = (schema: unknown): schema is Schema => isSchema(schema) && Array.isArray(schema.enum)
+
 type BlueprintRow = { key: string; name: string; definition: Definition }
 
 /** Returns the schemas of a blueprint, and the routes of its entities as if they were declared for it alone. */
-function describeBlueprint({ actor }: Ctx, { key, name, definition }: BlueprintRow, entity: string) {
-  const { fields, computed = {}, permissions = [], history } = definition
+function describeBlueprint(
+  { actor }: Ctx,
+  { key, name, definition }: BlueprintRow,
+  entity: string,
+  components: Components,
+) {
+  const { fields: own, computed = {}, permissions = [], history } = definition
+  const mayWrite = (field: Field) => mayWriteField(field, actor) && !Object.hasOwn(computed, field.key)
+  const fields = own
+    .filter((field) => mayReadField(field, actor) || mayWrite(field))
+    .map((field) => ({ ...field, described: describeField(field, entity, components) }))
   const isAllowed = (operation: Operation) =>
     actor.privileged || permissions.some((rule) => rule.operation === operation && appliesTo(rule, actor))
   const readable = fields.filter((field) => mayReadField(field, actor))
-  const writable = fields.filter((field) => mayWriteField(field, actor) && !Object.hasOwn(computed, field.key))
+  const writable = fields.filter(mayWrite)
   const ref = (schema: string) => ({ $ref: `#/components/schemas/${schema}` })
   const schemas = {
     [entity]: entitySchema(name, readable, ref(`${entity}Properties`)),
@@ -156,11 +190,14 @@ function describeBlueprint({ actor }: Ctx, { key, name, definition }: BlueprintR
       ],
     )
   }
-  return { schemas, routes: routes.flatMap(([operation, route]) => (isAllowed(operation) ? [route] : [])) }
+  return {
+    schemas: { ...schemas, ...components.schemas },
+    routes: routes.flatMap(([operation, route]) => (isAllowed(operation) ? [route] : [])),
+  }
 }
 
 /** Returns the body of a write: JSON, and for a blueprint with file fields a multipart form, too. */
-function toRequestBody(schema: Schema, description: string, fields: Field[]) {
+function toRequestBody(schema: Schema, description: string, fields: DescribedField[]) {
   const json = jsonContent(schema, description)
   if (!fields.some(({ type }) => type === 'file')) return json
   const parts = fields.map((field) => [field.key, toPartSchema(field)])
@@ -168,8 +205,8 @@ function toRequestBody(schema: Schema, description: string, fields: Field[]) {
   return { ...json, content: { ...json.content, 'multipart/form-data': { schema: form } } }
 }
 
-function toPartSchema(field: Field): Schema {
-  const { default: _, ...schema } = toFieldSchema(field)
+function toPartSchema(field: DescribedField): Schema {
+  const { default: _, ...schema } = field.described
   if (field.type !== 'file') return schema
   const part = { type: 'string', format: 'binary' }
   return field.multi ? { type: 'array', items: part } : part
@@ -181,16 +218,18 @@ const toRoute = (method: string, path: string, detail: Route['hooks']['detail'])
   hooks: { detail },
 })
 
-function listOperation(fields: Field[], entity: Schema, hasHistory: boolean) {
+function listOperation(fields: DescribedField[], entity: Schema, hasHistory: boolean) {
   const simple = fields.filter(({ type, multi }) => fieldTypes[type].toIndexKey && !multi)
-  const sortable = simple.map(({ key }) => key).join('|')
-  const sort = `^[+-]?(${sortable}|_id|identifier|created|updated)(,[+-]?(${sortable}|_id|identifier|created|updated))*$`
+  const options = listOptions(simple, hasHistory)
+  const namesInUse = new Set(options.map(({ name }) => foldName(name)))
+  // A filter whose name would be another parameter's in generated code is only in the words.
+  const filters = simple.filter(({ key }) => !namesInUse.has(foldName(key)) && namesInUse.add(foldName(key)))
   return {
     description:
       'Filters: `field=value`, or `field[$gt]=value` with `$lt`, `$gt`, `$lte`, `$gte`, `$ne`, `$in`, `$nin`, `$exists` or `$like`.',
     parameters: [
-      ...simple.map((field) => {
-        const { default: _, description, title, ...schema } = toFieldSchema(field)
+      ...filters.map((field) => {
+        const { default: _, description, title, ...schema } = field.described
         return {
           name: field.key,
           in: 'query',
@@ -199,29 +238,37 @@ function listOperation(fields: Field[], entity: Schema, hasHistory: boolean) {
           schema,
         }
       }),
-      toParameter([
-        '$limit',
-        'integer',
-        'maximum number of entities to return; at most 1000',
-        { minimum: 0, default: 100 },
-      ]),
-      toParameter(['$page', 'integer', 'page number, starting at 1', { minimum: 0, default: 1 }]),
-      toParameter(['$sort', 'string', 'fields to sort by; "-" before one for descending', { pattern: sort }]),
-      toParameter(countParameter),
-      toParameter(['$q', 'string', 'words that the entity must contain']),
-      ...(hasHistory ? [toParameter(asOfParameter)] : []),
-      toParameter(['$after', 'string', 'the cursor of the `Link` to the next page']),
+      ...options,
     ],
     responses: { 200: jsonContent({ type: 'array', items: entity }, 'The entities') },
   }
 }
 
+function listOptions(simple: Field[], hasHistory: boolean) {
+  const sortable = simple.map(({ key }) => key).join('|')
+  const sort = `^[+-]?(${sortable}|_id|identifier|created|updated)(,[+-]?(${sortable}|_id|identifier|created|updated))*$`
+  return [
+    toParameter([
+      '$limit',
+      'integer',
+      'maximum number of entities to return; at most 1000',
+      { minimum: 0, default: 100 },
+    ]),
+    toParameter(['$page', 'integer', 'page number, starting at 1', { minimum: 0, default: 1 }]),
+    toParameter(['$sort', 'string', 'fields to sort by; "-" before one for descending', { pattern: sort }]),
+    toParameter(countParameter),
+    toParameter(['$q', 'string', 'words that the entity must contain']),
+    ...(hasHistory ? [toParameter(asOfParameter)] : []),
+    toParameter(['$after', 'string', 'the cursor of the `Link` to the next page']),
+  ]
+}
+
 const SYSTEM_FIELDS = { _id: 'string', identifier: 'string', created: 'date-time', updated: 'date-time' }
 
-const entitySchema = (title: string, fields: Field[], properties: Schema): Schema => {
+const entitySchema = (title: string, fields: DescribedField[], properties: Schema): Schema => {
   const { required, properties: own } = objectSchema(fields, (field) => !!field.required)
   return {
-    ...{ title, type: 'object' },
+    ...{ description: title, type: 'object' },
     required: [...Object.keys(SYSTEM_FIELDS), 'user', 'workspace', 'metadata', ...(required as string[])],
     properties: {
       ...Object.fromEntries(
@@ -238,14 +285,14 @@ const entitySchema = (title: string, fields: Field[], properties: Schema): Schem
   }
 }
 
-const objectSchema = (fields: Field[], isRequired: (field: Field) => boolean): Schema => ({
+const objectSchema = (fields: DescribedField[], isRequired: (field: DescribedField) => boolean): Schema => ({
   type: 'object',
   required: fields.filter(isRequired).map(({ key }) => key),
-  properties: Object.fromEntries(fields.map((field) => [field.key, toFieldSchema(field)])),
+  properties: withDistinctGoNames(Object.fromEntries(fields.map((field) => [field.key, field.described]))),
 })
 
 /** Returns the schema of an input, in which fields that are not required may be null, which removes them. */
-function inputSchema(fields: Field[], isRequired: (field: Field) => boolean): Schema {
+function inputSchema(fields: DescribedField[], isRequired: (field: DescribedField) => boolean): Schema {
   const { properties, ...rest } = objectSchema(fields, isRequired)
   const own = Object.fromEntries(
     fields.map((field) => {
@@ -257,8 +304,7 @@ function inputSchema(fields: Field[], isRequired: (field: Field) => boolean): Sc
   return { ...rest, properties: { identifier, ...own } }
 }
 
-const toNullable = ({ type, enum: choices, ...schema }: Schema): Schema => ({
-  ...schema,
-  ...(type !== undefined && { type: [...[type].flat(), 'null'] }),
-  ...(Array.isArray(choices) && { enum: [...choices, null] }),
-})
+function toNullable({ type, $ref, ...schema }: Schema): Schema {
+  if ($ref !== undefined) return { anyOf: [{ $ref }, { type: 'null' }], ...schema }
+  return { ...schema, ...(type !== undefined && { type: [...[type].flat(), 'null'] }) }
+}
