@@ -24,7 +24,7 @@ export function assertIfMatch({ headers }: Request, etag: string) {
 }
 
 /** Tells whether `If-None-Match` names this version, so that the caller has it already. */
-export function isNotModified({ headers }: Request, etag: string) {
+export function isNotModified({ headers }: Pick<Request, 'headers'>, etag: string) {
   const ifNoneMatch = headers.get('if-none-match')
   return !!ifNoneMatch && includesEtag(ifNoneMatch, etag)
 }
@@ -42,5 +42,6 @@ export function respondIfModified(request: Request, response: Response): Respons
 /** What proxies that compress make of `"v"`: `W/"v"` or `"v-gzip"`. It is the same version. */
 const ENTITY_TAG = /^(?:W\/)?("[^"]*?)(?:-(?:gzip|br|zstd))?"$/
 
-const includesEtag = (list: string, etag: string) =>
+/** Tells whether the list of a condition names this version. */
+export const includesEtag = (list: string, etag: string) =>
   list.trim() === '*' || list.split(',').some((item) => `${ENTITY_TAG.exec(item.trim())?.[1]}"` === etag)

@@ -97,8 +97,15 @@ export function toProblemResponse(error: unknown, request: Request, headers: Rec
   const body = { code, message, details: more.details }
   return Response.json(isOpenAiRequest(request) ? { error: toOpenAiError({ status, ...body }), ...body } : body, {
     status,
-    headers: { ...headers, ...more.headers },
+    headers: { ...headers, ...challengeOf(status, request), ...more.headers },
   })
+}
+
+/** Names the way to authenticate, which RFC 9110 requires of every 401. */
+function challengeOf(status: number, { headers }: Request): Record<string, string> {
+  if (status !== 401) return {}
+  const isRefused = /^bearer /i.test(headers.get('authorization') ?? '')
+  return { 'www-authenticate': `Bearer realm="atoll"${isRefused ? ', error="invalid_token"' : ''}` }
 }
 
 function toProblem(error: unknown): Problem | undefined {

@@ -1,6 +1,6 @@
 import type { PublicCtx } from '../accounts/context'
 import type { Content as StoredContent } from '../backups/contents/content-store'
-import { isNotModified } from '../core/etag'
+import { hasCurrent, parseRange, toHttpDate } from '../core/preconditions'
 import { notFound, Problem } from '../core/problem'
 import { OMITTED_BODY_LENGTH } from '../core/response'
 import { parseOptional } from '../core/shapes'
@@ -19,20 +19,20 @@ type Content = { name: string; type: string; size?: number; etag: string; open()
 /**
  * Returns the content of a file or its thumbnail, or the part of it that `Range` names. A guest reads it by a token, or by
  * a field that guests may read.
- * @throws 401 without a valid credential or token, 404 FILE_NOT_FOUND, 404 FILE_CONTENT_MISSING, and for thumbnails
+ * @throws 401 without a valid credential or token, 404 FILE_NOT_FOUND, 412 VERSION_MISMATCH, 404 FILE_CONTENT_MISSING, and for thumbnails
  * 400 INVALID_INPUT, 415 NOT_A_PICTURE, 415 PICTURE_UNREADABLE, 503 BUSY
  */
 export async function download(ctx: PublicCtx, id: string, query: ContentQuery, request: Request): Promise<Response> {
   const file = await getOpenedFile(ctx, id, parseOptional(query.token))
   const content = await findContent(ctx, file, query, request)
-  const { etag } = content
-  const headers = new Headers(toContentHeaders(content, query.download !== undefined))
-  if (isNotModified(request, etag)) return new Response(null, { status: 304, headers })
+  const validators = { etag: content.etag, modified: Math.floor(Date.parse(file.created) / 1000) }
+  const headers = new Headers(toContentHeaders(content, validators.modified, query.download !== undefined))
+  if (hasCurrent(request, validators)) return new Response(null, { status: 304, headers })
   const opened = await content.open()
   if (!opened)
     throw new Problem(404, 'FILE_CONTENT_MISSING', 'The content of this file is missing. Upload the file again.')
   const { size = opened.size } = content
-  const range = parseRange(request.headers, size, etag)
+  const range = parseRange(request, size, validators)
   if (range === 'unsatisfiable') {
     const more = { headers: { 'content-range': `bytes */${size}` } }
     throw new Problem(416, 'RANGE_NOT_SATISFIABLE', `The file has only ${size} bytes.`, more)
@@ -77,13 +77,18 @@ async function getOpenedFile(ctx: PublicCtx, id: string, token: string | undefin
 }
 
 /** What a browser could run is saved instead of shown, and sandboxed, so that it never runs in the origin of the API. */
-function toContentHeaders({ type, name, etag }: Content, isDownload: boolean): Record<string, string> {
+function toContentHeaders(
+  { type, name, etag }: Content,
+  modified: number,
+  isDownload: boolean,
+): Record<string, string> {
   const disposition = isDownload || !isShownInBrowsers(type) ? 'attachment' : 'inline'
   const fallback = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
   // Browsers show no PDF in a sandbox. It has an origin of its own there anyway.
   const policy = type === 'application/pdf' ? "style-src 'unsafe-inline'; object-src 'self'" : 'sandbox'
   return {
     etag,
+    'last-modified': toHttpDate(modified),
     'content-type': type.startsWith('text/') ? `${type};charset=utf-8` : type,
     'content-disposition': `${disposition}; filename="${fallback}"; filename*=UTF-8''${encodeRfc5987(name)}`,
     'content-security-policy': `default-src 'none'; frame-ancestors 'self'; ${policy}`,
@@ -94,21 +99,3 @@ function toContentHeaders({ type, name, etag }: Content, isDownload: boolean): R
 
 const encodeRfc5987 = (name: string) =>
   encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
-
-/**
- * Returns the range of a request: the first byte and the one after the last; undefined for the whole file, also when
- * several ranges are requested.
- */
-export function parseRange(
-  headers: Headers,
-  size: number,
-  etag: string,
-): [number, number] | 'unsatisfiable' | undefined {
-  const ifRange = headers.get('if-range')
-  if (ifRange !== null && ifRange !== etag) return
-  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.get('range')?.trim() ?? '') ?? []
-  if (!first && !last) return
-  if (!first) return Number(last) ? [Math.max(0, size - Number(last)), size] : 'unsatisfiable'
-  if (last && Number(last) < Number(first)) return
-  return Number(first) < size ? [Number(first), Math.min(size, last ? Number(last) + 1 : size)] : 'unsatisfiable'
-}

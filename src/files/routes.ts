@@ -75,11 +75,12 @@ export const fileRoutes = new Elysia().use(uploadRoutes).use(
         operationId: 'downloadFile',
         summary: 'Get the content of a file',
         description:
-          'Takes `Range`, `If-Range` and `If-None-Match`. What a browser could run is only saved. Thumbnails have the sizes of the `files-configuration`.',
+          'Takes `Range`, `If-Range` and the conditions of RFC 9110. What a browser could run is only saved. Thumbnails have the sizes of the `files-configuration`.',
         responses: {
           200: { description: 'The content', content: anyBytes },
           206: { description: 'A part of the content', content: anyBytes },
-          304: { description: 'The content is the one that `If-None-Match` names' },
+          304: { description: 'The content is the one that `If-None-Match` names, or older than `If-Modified-Since`' },
+          412: { description: 'The content is not the one that `If-Match` names, or newer than `If-Unmodified-Since`' },
           415: { description: 'There is no thumbnail of this file' },
         },
       },

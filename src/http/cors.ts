@@ -24,6 +24,7 @@ const EXPOSED_HEADERS = [
     'X-Request-Id',
     'X-Total-Count',
     'X-Total-Count-Estimated',
+    'WWW-Authenticate',
   ],
 ].join(', ')
 const PREFLIGHT_MAX_AGE_S = '600' // s; the requests themselves are still checked

@@ -101,12 +101,13 @@ async function get(ctx: Ctx, id: string, request: Request) {
   return all.find((deployment) => deployment._id === id) ?? notFound('deployment')
 }
 
+/** Returns the time in seconds, or a later one where another deployment has that. Former releases counted from 1. */
 async function nextActivation(tx: Tx): Promise<number> {
   const row = await tx
     .select({ last: max(activation) })
     .from(siteDeployments)
     .get()
-  return (row?.last ?? 0) + 1
+  return Math.max(Math.floor(now() / 1000), (row?.last ?? 0) + 1)
 }
 
 /** Removes deployments beyond the newest ones. */

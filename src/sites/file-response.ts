@@ -1,7 +1,7 @@
 import type { Content } from '../backups/contents/content-store'
-import { isNotModified } from '../core/etag'
+import { now } from '../core/clock'
+import { hasCurrent, parseRange, toHttpDate } from '../core/preconditions'
 import { Problem } from '../core/problem'
-import { parseRange } from '../files/download'
 import type { ActiveSite, ServedFile } from './active-site'
 import { readContent } from './content-cache'
 import { chooseEncoding } from './encodings'
@@ -23,7 +23,7 @@ type Range = [number, number]
 /**
  * Returns the response with a file, or the part of it that `Range` names, in an encoding that the client accepts; without
  * a promise when it is in memory.
- * @throws 404 FILE_CONTENT_MISSING, 416 RANGE_NOT_SATISFIABLE, 503 FILE_STORE_UNAVAILABLE
+ * @throws 404 FILE_CONTENT_MISSING, 412 VERSION_MISMATCH, 416 RANGE_NOT_SATISFIABLE, 503 FILE_STORE_UNAVAILABLE
  */
 export function respondWithFile(
   tenant: string,
@@ -33,26 +33,25 @@ export function respondWithFile(
   status: 200 | 404,
 ): Response | Promise<Response> {
   // A part of an encoded file is of no use without its beginning.
-  const hasRange = status === 200 && request.headers.has('range')
+  const hasRange = status === 200 && request.method === 'GET' && request.headers.has('range')
   const encoding =
     hasRange || !file.encodings ? undefined : chooseEncoding(file, request.headers.get('accept-encoding'))
   const { content, etag, headers } = represent(site, file, encoding)
-  if (status === 200 && isNotModified(request, etag))
+  const validators = { etag, modified: site.modified }
+  if (status === 200 && hasCurrent(request, validators))
     return withHeaders(new Response(null, { status: 304, headers }), { 'content-length': undefined })
-  const range = hasRange ? parseRange(request.headers, content.size, etag) : undefined
+  const range = hasRange ? parseRange(request, content.size, validators) : undefined
   if (range === 'unsatisfiable') throw rangeNotSatisfiable(content.size)
-  if (request.method === 'HEAD' && !range) return new Response(null, { status, headers })
+  if (request.method === 'HEAD') return new Response(null, { status, headers })
   const body = readContent(tenant, site.deployment, content)
-  if (body instanceof Promise)
-    return body.then((loaded) => toResponse(loaded, content, headers, request, status, range))
-  return toResponse(body, content, headers, request, status, range)
+  if (body instanceof Promise) return body.then((loaded) => toResponse(loaded, content, headers, status, range))
+  return toResponse(body, content, headers, status, range)
 }
 
 function toResponse(
   body: Uint8Array<ArrayBuffer> | Content | undefined,
   { size }: StoredContent,
   headers: Headers,
-  { method }: Request,
   status: number,
   range: Range | undefined,
 ): Response {
@@ -60,8 +59,7 @@ function toResponse(
     throw new Problem(404, 'FILE_CONTENT_MISSING', 'The content of this file is missing. Deploy the site again.')
   if (!range) return new Response(toBody(body), { status, headers })
   const [start, end] = range
-  const part = method === 'HEAD' ? null : toBody(body.slice(start, end))
-  return withHeaders(new Response(part, { status: 206, headers }), {
+  return withHeaders(new Response(toBody(body.slice(start, end)), { status: 206, headers }), {
     'content-length': `${end - start}`,
     'content-range': `bytes ${start}-${end - 1}/${size}`,
   })
@@ -94,6 +92,8 @@ function represent(site: ActiveSite, file: ServedFile, encoding: SiteEncoding | 
     'cache-control': file.isImmutable ? CACHE_IMMUTABLE : CACHE_REVALIDATE,
     'accept-ranges': 'bytes',
     etag,
+    // Of deployments within one second, the last may have a time to come.
+    'last-modified': toHttpDate(Math.min(site.modified, Math.floor(now() / 1000))),
     ...(encoding && { 'content-encoding': encoding }),
     ...(vary.some(Boolean) && { vary: vary.filter(Boolean).join(', ') }),
   })

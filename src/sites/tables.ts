@@ -13,6 +13,7 @@ export type SiteFile = StoredContent & { path: string; encodings?: Partial<Recor
 /** The deployments of a tenant's site. The one with the highest activation is active. */
 export const siteDeployments = sqliteTable('site_deployments', {
   _id: text().primaryKey(),
+  /** When it became active, in seconds, and later than all before. */
   activation: integer().notNull(),
   spa: integer({ mode: 'boolean' }).notNull(),
   files: integer().notNull(),
