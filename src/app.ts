@@ -9,6 +9,7 @@ import { config } from './config'
 import { connections } from './connections/area'
 import { content } from './content/area'
 import { errorHandler } from './core/problem'
+import { mergeListParameters } from './core/query-lists'
 import { rejectUnknownKeys } from './core/unknown-keys'
 import { definitions } from './definitions/area'
 import { entities } from './entities/area'
@@ -61,6 +62,7 @@ compose(areas)
 export const app = new Elysia({ handler: { standardHostname: false }, normalize: 'typebox' })
   .use(errorHandler)
   .use(rejectUnknownKeys((): AnyElysia => app))
+  .use(mergeListParameters((): AnyElysia => app))
   .use(healthRoutes)
   .use(readinessRoutes)
   .use(metricsRoutes)

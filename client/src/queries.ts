@@ -119,7 +119,7 @@ export function toQueryString(query: object): string {
     if (value === undefined) continue
     if (name.startsWith('$')) {
       if (!Array.isArray(value)) parameters.append(name, String(value))
-      else if (value.length) parameters.append(name, joinList(value))
+      else if (value.length) parameters.append(name, toListText(value))
     } else if (value !== null && typeof value === 'object') {
       for (const [operator, other] of Object.entries(value))
         if (other !== undefined)
@@ -140,7 +140,9 @@ function toFilterText(name: string, value: unknown) {
 
 function joinList(values: readonly unknown[]) {
   if (!values.length) throw new TypeError('A list in a query must not be empty.')
-  for (const value of values)
-    if (value === '' || String(value).includes(',')) throw new TypeError(`A list in a query cannot contain "${value}".`)
-  return values.join()
+  return toListText(values)
 }
+
+/** Returns several values as the text of one parameter. Commas would tear some of them; those are in a JSON array. */
+export const toListText = (values: readonly unknown[]): string =>
+  values.some((value) => /^$|,|^\[|^\s|\s$/.test(String(value))) ? JSON.stringify(values.map(String)) : values.join()

@@ -1,5 +1,6 @@
 import { toAtollError } from './errors'
 import { platform, type TokenStorage, waitFor } from './platform'
+import { toListText } from './queries'
 import { createSession, type SessionPayload } from './session'
 import { canFetchStreams, sendByXhr, type TextAnswer, type UploadProgress, withChunks } from './streams'
 import { createVersionCheck, type Versions } from './version'
@@ -131,7 +132,8 @@ const isRepeatable = (method: string, { headers = {} }: Call) =>
 /** Returns the query of a path: nothing for what is undefined. */
 export function toSearch(query: object): string {
   const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.append(name, String(value))
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) parameters.append(name, Array.isArray(value) ? toListText(value) : String(value))
   const text = String(parameters)
   return text && `?${text}`
 }

@@ -1,5 +1,6 @@
 import type { TNull, TOptional, TProperties, TUnion } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
+import { listParameter } from '../core/query-lists'
 import { flag, id, jsonObject, line, partialOf, strictObject, textMatching, time, withKeyPolicy } from '../core/shapes'
 import { ai } from '../integrations/targets/ai'
 import { listQuery } from '../storage/pagination'
@@ -96,9 +97,9 @@ export type Thread = Static<typeof Thread>
 
 export const ThreadList = t.Object({
   ...listQuery,
-  integration: maybe(t.String({ description: 'comma-separated' })),
-  user: maybe(t.String({ description: 'only threads of these users, comma-separated; for admins' })),
-  workspace: maybe(t.String({ description: 'only threads created in these workspaces, comma-separated' })),
+  integration: listParameter('several values'),
+  user: listParameter('only threads of these users; for admins'),
+  workspace: listParameter('only threads created in these workspaces'),
   bypassAdmin: maybe(
     t.String({ description: 'only the caller’s own threads, also for admins', 'x-schema': { type: 'boolean' } }),
   ),

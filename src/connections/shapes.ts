@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { listParameter } from '../core/query-lists'
 import { id, jsonObject, line, partialOf, time } from '../core/shapes'
 import { listQuery } from '../storage/pagination'
 import { type KindName, kindNames } from './kinds/index'
@@ -41,9 +42,9 @@ export type ConnectionDraft = Static<typeof ConnectionDraft>
 
 export const ConnectionList = t.Object({
   ...listQuery,
-  kind: maybe(t.String({ description: 'comma-separated' })),
+  kind: listParameter('several values'),
   name: maybe(t.String({ description: 'only those with this name' })),
-  labels: maybe(t.String({ description: 'only those with one of these labels, comma-separated' })),
+  labels: listParameter('only those with one of these labels'),
 })
 
 export const Status = t.Object({

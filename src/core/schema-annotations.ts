@@ -16,3 +16,6 @@ export type KeyPolicy = {
   /** The known keys, where the shape itself accepts any object. */
   known?: readonly string[]
 }
+
+/** Marks a query parameter that takes several values. */
+export const LIST_PARAMETER = Symbol('list')

@@ -1,4 +1,5 @@
 import { t } from 'elysia'
+import { LIST_FORMS } from '../core/query-lists'
 import { CountOption } from './shapes'
 
 /** The parameter of lists that asks for the number of matching entities. */
@@ -11,8 +12,8 @@ export const filterParameters = [
   ['$limit', 'integer', 'page size; at most 1000', { minimum: 0, default: 100 }],
   ['$skip', 'integer', 'number of entities to skip', { minimum: 0, default: 0 }],
   ['$page', 'integer', 'the page of $limit entities, from 1', { minimum: 0, default: 1 }],
-  ['$sort', 'string', 'fields to sort by, comma-separated; "-" before one for descending'],
-  ['$select', 'string', 'the properties to return, comma-separated'],
+  ['$sort', 'string', `fields to sort by, ${LIST_FORMS}; "-" before one for descending`],
+  ['$select', 'string', `the properties to return, ${LIST_FORMS}`],
   countParameter,
 ] as const
 /** The parameter that asks for earlier states, of blueprints with a history. */
@@ -27,12 +28,12 @@ export const shapeParameters = [
   [
     '$populate',
     'string',
-    '"true", or a comma-separated list of relations, nested with dots (`author.country`): embeds the related entities',
+    `"true", or relations (${LIST_FORMS}), nested with dots (\`author.country\`): embeds the related entities`,
   ],
   [
     '$outerPopulate',
     'string',
-    '`name:blueprint:scope`, comma-separated: embeds as `name` the newest 100 entities of the blueprint that refer to this one, within the scope user, workspace or tenant',
+    '`name:blueprint:scope`, several like `$select`: embeds as `name` the newest 100 entities of the blueprint that refer to this one, within the scope user, workspace or tenant',
   ],
 ] as const
 

@@ -2,6 +2,7 @@ import { Elysia, t } from 'elysia'
 import type { PublicCtx } from '../accounts/context'
 import { formGuard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { LIST_FORMS } from '../core/query-lists'
 import * as entities from './entities'
 import { writeFromBody } from './form'
 import * as pages from './list'
@@ -18,7 +19,7 @@ import { EntitiesDeleted, Entity, EntityDeleted, EntityInput, QueryPlan } from '
 
 const searchParameters = [
   ['$q', 'string', 'words that the entity must contain'],
-  ['$qProps', 'string', 'the properties to search, comma-separated'],
+  ['$qProps', 'string', `the properties to search, ${LIST_FORMS}`],
 ] as const
 const pageParameters = [
   ['$after', 'string', 'the cursor of the `Link` to the next page'],

@@ -6,6 +6,7 @@ import { DAY_MS, now, parseIsoDateTime, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
+import { parseList } from '../core/query-lists'
 import { parseOptional } from '../core/shapes'
 import { readFairly } from '../entities/query/fair-reads'
 import { deleteInBatches } from '../jobs/batch-delete'
@@ -202,8 +203,8 @@ export async function removeOld(tenant: Tenant & Lease) {
 function toCondition(query: Filters): SQL | undefined {
   const errors: FieldError[] = []
   const anyOf = (name: 'kind' | 'eventName' | 'source' | 'user' | 'workspace', column: SQLiteColumn) => {
-    const values = parseOptional(query[name])?.split(',').filter(Boolean)
-    return values && inArray(column, values)
+    const text = parseOptional(query[name])
+    return text === undefined ? undefined : inArray(column, parseList(text, name))
   }
   const parseTime = (path: 'from' | 'to') => {
     const text = parseOptional(query[path])

@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { listParameter } from '../core/query-lists'
 import { id, jsonObject, line, text, time } from '../core/shapes'
 import { growingListQuery } from '../storage/pagination'
 
@@ -28,13 +29,13 @@ export const NewEvent = t.Object({
 })
 export type NewEvent = Static<typeof NewEvent>
 
-/** Filters of events. A comma-separated list matches any of its values. */
+/** Filters of events. A list matches any of its values. */
 const filters = {
-  kind: filterParameter('comma-separated'),
-  eventName: filterParameter('comma-separated'),
-  source: filterParameter('comma-separated'),
-  user: filterParameter('identifiers, comma-separated'),
-  workspace: filterParameter('identifiers, comma-separated'),
+  kind: listParameter('several values'),
+  eventName: listParameter('several values'),
+  source: listParameter('several values'),
+  user: listParameter('identifiers'),
+  workspace: listParameter('identifiers'),
   period: t.Optional(
     t.String({
       'x-schema': { type: 'string', enum: ['last-day', 'last-week', 'last-month', 'last-year', 'all-time'] },

@@ -1,5 +1,6 @@
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
+import { listParameter } from '../core/query-lists'
 import { id, line, partialOf, time } from '../core/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
 import { type Target, targetNames, targets } from './targets/index'
@@ -57,16 +58,15 @@ export const Integration = t.Object({
   updated: time,
 })
 
-const csv = (description: string) => maybe(t.String({ description: `${description}; comma-separated` }))
 const filters = {
-  'trigger.kind': csv('kinds of triggers'),
-  'target.kind': csv('kinds of targets'),
-  kind: csv('kinds of either'),
+  'trigger.kind': listParameter('kinds of triggers'),
+  'target.kind': listParameter('kinds of targets'),
+  kind: listParameter('kinds of either'),
   active: maybe(t.Union(['true', '1', 'false', '0', '', 'undefined'].map((value) => t.Literal(value)))),
-  source: csv('ids of integration sources of the targets'),
-  plugin: csv('ids of plugins'),
-  user: csv('ids of the users who created them'),
-  _id: csv('identifiers'),
+  source: listParameter('ids of integration sources of the targets'),
+  plugin: listParameter('ids of plugins'),
+  user: listParameter('ids of the users who created them'),
+  _id: listParameter('identifiers'),
 }
 export const IntegrationList = t.Object({ ...listQuery, ...filters })
 export type Filters = { [filter in keyof typeof filters]?: string }

@@ -1,5 +1,6 @@
 import { type Static, t } from 'elysia'
 import { email, orEmpty } from '../accounts/shapes'
+import { listParameter } from '../core/query-lists'
 import { id, jsonObject, line, partialOf, strictObject, text, time } from '../core/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
 import type { ProviderKind } from './tables'
@@ -181,15 +182,15 @@ export const SubscriptionList = t.Object({
   ...listQuery,
   billableEntityType: filterField('user or workspace; for admins'),
   billableEntityId: filterField('for admins'),
-  planId: filterField('comma-separated'),
-  status: filterField('comma-separated'),
+  planId: listParameter('several values'),
+  status: listParameter('several values'),
   hasConflict: maybe(t.String({ description: 'those that wait for an admin', 'x-schema': { type: 'boolean' } })),
 })
 export const WorkspaceSubscriptionList = t.Object({
   ...listQuery,
-  billableEntityId: filterField('comma-separated'),
-  planId: filterField('comma-separated'),
-  status: filterField('comma-separated'),
+  billableEntityId: listParameter('several values'),
+  planId: listParameter('several values'),
+  status: listParameter('several values'),
 })
 
 // These fields are ignored, whatever their type, when the caller is not an admin.
@@ -314,8 +315,8 @@ export const InvoiceList = t.Object({
   ...growingListQuery,
   billableEntityType: filterField('user or workspace; for admins'),
   billableEntityId: filterField('for admins'),
-  subscriptionId: filterField('comma-separated'),
-  status: filterField('paid, open or void, comma-separated'),
+  subscriptionId: listParameter('several values'),
+  status: listParameter('paid, open or void'),
 })
 
 export const PaymentsConfiguration = t.Object({ key: t.Literal('payments-configuration'), metadata: jsonObject })

@@ -4,6 +4,8 @@ import type { Ctx } from '../accounts/context'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
+import { parseList } from '../core/query-lists'
+import { parseOptional } from '../core/shapes'
 import { deleteInBatches } from '../jobs/batch-delete'
 import { enqueue, requeue } from '../jobs/queue'
 import { events } from '../jobs/tables'
@@ -32,15 +34,17 @@ export async function list(
 ): Promise<Delivery[]> {
   await getPlugin(ctx.db, id)
   const page = parsePage(query, sortable)
-  const anyOf = (column: SQLiteColumn, text: string | undefined) =>
-    text && text !== 'undefined' ? inArray(column, text.split(',').filter(Boolean)) : undefined
+  const anyOf = (column: SQLiteColumn, name: keyof DeliveryFilters) => {
+    const text = parseOptional(query[name])
+    return text === undefined ? undefined : inArray(column, parseList(text, name))
+  }
   const condition = and(
     eq(plugin, id),
-    anyOf(state, query.state),
-    anyOf(event, query.event),
-    anyOf(source, query.source),
-    anyOf(kind, query.kind),
-    anyOf(eventName, query.eventName),
+    anyOf(state, 'state'),
+    anyOf(event, 'event'),
+    anyOf(source, 'source'),
+    anyOf(kind, 'kind'),
+    anyOf(eventName, 'eventName'),
   )
   const rows = await applyPage(page, ctx.db.select().from(deliveries).where(and(condition, page.after)))
   return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(deliveries, condition), toDelivery)

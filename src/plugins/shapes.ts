@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { listParameter } from '../core/query-lists'
 import { id, line, partialOf, strictObject, text, textMatching, time, webAddress } from '../core/shapes'
 import { growingListQuery } from '../storage/pagination'
 
@@ -131,8 +132,8 @@ export const DeliveryList = t.Object({
   ...growingListQuery,
   state: maybe(t.Union([state, t.Literal(''), t.Literal('undefined')])),
   event: option('the id of an event'),
-  source: option('comma-separated'),
-  kind: option('comma-separated'),
-  eventName: option('comma-separated'),
+  source: listParameter('several values'),
+  kind: listParameter('several values'),
+  eventName: listParameter('several values'),
 })
 export type DeliveryFilters = Pick<Static<typeof DeliveryList>, 'state' | 'event' | 'source' | 'kind' | 'eventName'>

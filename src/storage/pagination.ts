@@ -3,6 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { t } from 'elysia'
 import type { HttpContext } from '../core/etag'
 import { badRequest, type FieldError } from '../core/problem'
+import { listParameter, parseList } from '../core/query-lists'
 import { isTrue, parseOptional } from '../core/shapes'
 import { conditionAfter, type OrderKey, toCursor } from './keyset'
 
@@ -19,10 +20,9 @@ export const listQuery = {
     `page size; at most ${MAX_LIMIT}, in which case the header X-Limit is sent`,
   ),
   page: queryOption({ type: 'integer', minimum: 0, default: 1 }, 'page number, from 1'),
-  sort: queryOption(
-    { type: 'string', pattern: '^ *[+-]?\\w+ *(, *[+-]?\\w+ *)*$' },
-    'fields to sort by, comma-separated; "-" before one for descending',
-  ),
+  sort: listParameter('fields to sort by, with "-" before one for descending', {
+    ...{ type: 'string', pattern: '^ *[+-]?\\w+ *(, *[+-]?\\w+ *)*$' },
+  }),
   count: queryOption({ type: 'boolean' }, 'adds the header X-Total-Count'),
   $count: t.Optional(t.String({ 'x-alias-of': 'count' })),
 }
@@ -60,7 +60,7 @@ export function parsePage(query: GrowingListQuery, sortable: SortableColumns, de
   const requested = parseInteger('limit', DEFAULT_LIMIT)
   const limit = Math.min(requested, MAX_LIMIT)
   const number = Math.max(1, parseInteger('page', 1))
-  const sortParts = (parseOptional(query.sort) ?? defaultSort).split(',').map((part) => part.trim())
+  const sortParts = parseList(parseOptional(query.sort) ?? defaultSort, 'sort')
   const keys = [...new Set(sortParts.filter(Boolean))]
   if (keys.length > MAX_SORT_KEYS) addError('sort', `Sort by at most ${MAX_SORT_KEYS} fields.`)
   const orderKeys = keys.flatMap((key): OrderKey[] => {
@@ -179,14 +179,12 @@ export async function respondWithFilteredPage<Row>(
 const MAX_NAMES = 1_000
 
 /**
- * Returns the comma-separated names of a query, or undefined when there are none.
- * @throws 400 INVALID_INPUT for more than 1,000
+ * Returns the names of a query parameter that takes several, or undefined when there are none.
+ * @throws 400 INVALID_INPUT for more than 1,000, and for a malformed list
  */
 export function parseNames(value: string | undefined, path: string): string[] | undefined {
-  const names = parseOptional(value)
-    ?.split(',')
-    .map((name) => name.trim())
-    .filter(Boolean)
+  const text = parseOptional(value)
+  const names = text === undefined ? undefined : parseList(text, path)
   if (names && names.length > MAX_NAMES) badRequest({ path, message: `At most ${MAX_NAMES} names are allowed.` })
   return names
 }
@@ -196,9 +194,8 @@ export function parseNames(value: string | undefined, path: string): string[] | 
  * @throws 400 INVALID_INPUT for an unknown field
  */
 export function parseSelect(select: string | undefined, fields: readonly string[]): Set<string> | undefined {
-  const names = parseOptional(select)
-    ?.split(/[\s,]+/)
-    .filter(Boolean)
+  const text = parseOptional(select)
+  const names = text?.startsWith('[') ? parseList(text, 'select') : text?.split(/[\s,]+/).filter(Boolean)
   const unknown = names?.find((name) => !fields.includes(name))
   if (unknown !== undefined)
     badRequest({ path: 'select', message: `There is no field "${unknown}". Use one of: ${fields.join(', ')}.` })

@@ -1,5 +1,6 @@
 import { type Static, t } from 'elysia'
 import { email, orEmpty, url } from '../accounts/shapes'
+import { listParameter } from '../core/query-lists'
 import { id, line, partialOf, time } from '../core/shapes'
 import { listQuery } from '../storage/pagination'
 
@@ -87,14 +88,12 @@ export const WorkspaceRemoved = t.Object({
 
 export const WorkspacesQuery = t.Object({
   ...listQuery,
-  'members.user': maybe(
-    t.String({ description: 'user ids, comma-separated: workspaces with any of them as a member' }),
-  ),
-  labels: maybe(t.String({ description: 'labels, comma-separated: workspaces with any of them' })),
+  'members.user': listParameter('user ids: workspaces with any of them as a member'),
+  labels: listParameter('labels: workspaces with any of them'),
   name: maybe(t.String({ description: 'regular expression in RE2 syntax, case-insensitive' })),
   q: maybe(t.String({ description: 'text that the name or an invite contains' })),
-  _id: maybe(t.String({ description: 'ids, comma-separated' })),
-  select: maybe(t.String({ description: 'fields, comma-separated; default: name, logo, tenant, labels' })),
+  _id: listParameter('ids'),
+  select: listParameter('fields; default: name, logo, tenant, labels'),
 })
 export type WorkspacesQuery = Static<typeof WorkspacesQuery>
 

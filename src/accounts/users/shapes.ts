@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { listParameter } from '../../core/query-lists'
 import { flag, jsonObject, partialOf, roleName, time, withKeyPolicy } from '../../core/shapes'
 import { listQuery } from '../../storage/pagination'
 import { endTokens, orEmpty, ProfileChange, Proof, Registration, User, url } from '../shapes'
@@ -34,12 +35,12 @@ export const UserSummary = t.Composite([t.Pick(User, ['_id']), t.Partial(t.Omit(
 
 export const UsersQuery = t.Object({
   ...listQuery,
-  _id: maybe(t.String({ description: 'ids, comma-separated' })),
+  _id: listParameter('ids'),
   username: maybe(t.String({ description: 'text that the username contains, case-insensitive' })),
   exact: flag,
-  roles: maybe(t.String({ description: 'roles, comma-separated: users with any of them' })),
+  roles: listParameter('roles: users with any of them'),
   q: maybe(t.String({ description: 'text that the username, e-mail address, a name or the phone number contains' })),
-  select: maybe(t.String({ description: 'fields, comma-separated; default: all' })),
+  select: listParameter('fields; default: all'),
 })
 export type UsersQuery = Static<typeof UsersQuery>
 

@@ -1,4 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
+import { writeList } from '../../core/list-text'
 import { api, fetchData } from '../api/client'
 import type { Entity, Field } from '../api/schema'
 import { toEntityLabel } from '../data/entity-label'
@@ -78,7 +79,7 @@ export function limitPoints(points: ChartPoint[], limit: number | undefined, isT
 /** Returns what the entities of a relation are called, by their identifiers. */
 async function fetchRelationLabels({ type, target }: Field, names: string[]): Promise<Map<string, string>> {
   if (type !== 'relation' || !target || names.length > MAX_LABELLED_RELATIONS) return new Map()
-  const query = { 'identifier[$in]': names.join(','), $limit: MAX_LABELLED_RELATIONS }
+  const query = { 'identifier[$in]': writeList(names), $limit: MAX_LABELLED_RELATIONS }
   const answer = api.GET('/api/blueprints/{key}/entities', {
     params: { path: { key: target }, query: query as object },
   })

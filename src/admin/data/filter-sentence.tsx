@@ -1,6 +1,7 @@
 import { useQueries } from '@tanstack/react-query'
+import { readList } from '../../core/list-text'
 import type { FormField } from '../fields/field-form'
-import { describeOperator, type Filter, fromPattern } from './filters'
+import { describeOperator, type Filter, fromPattern, hasSeveralValues } from './filters'
 import { entityLabelQuery, userLabelQuery, workspaceLabelQuery } from './label-queries'
 
 const grouped = new Intl.NumberFormat(undefined, { maximumFractionDigits: 12 })
@@ -27,7 +28,8 @@ function toLabelQuery(field: FormField | undefined, value: string) {
 
 /** Returns a condition as a sentence: "worth is at least 50 000". */
 export function useFilterSentence({ name, operator, value }: Filter, field: FormField | undefined): string {
-  const values = operator === '$like' ? [fromPattern(value)] : value.split(',')
+  const values =
+    operator === '$like' ? [fromPattern(value)] : hasSeveralValues(operator) ? (readList(value) ?? [value]) : [value]
   const labels = useQueries({
     queries: values.map((each) => {
       const query = toLabelQuery(field, each)

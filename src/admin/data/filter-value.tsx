@@ -1,4 +1,5 @@
 import { TextInput } from '@mantine/core'
+import { readList, writeList } from '../../core/list-text'
 import type { FormField } from '../fields/field-form'
 import { TextListInput, valueListInput } from '../fields/list-input'
 import { ValueInput } from '../fields/value-input'
@@ -10,7 +11,7 @@ type FilterValueProps = { field: FormField; operator: Operator; value: unknown; 
 /** Returns a value of an address as the input of its field takes it. */
 export function readFilterValue(field: FormField, operator: Operator, text: string): unknown {
   if (text === '') return undefined
-  if (hasSeveralValues(operator)) return text.split(',').map((each) => readFilterValue(field, 'eq', each))
+  if (hasSeveralValues(operator)) return (readList(text) ?? [text]).map((each) => readFilterValue(field, 'eq', each))
   if (field.type === 'boolean') return text === 'true'
   const isNumber = field.type === 'number' || field.type === 'integer'
   return isNumber && Number.isFinite(Number(text)) ? Number(text) : text
@@ -18,7 +19,7 @@ export function readFilterValue(field: FormField, operator: Operator, text: stri
 
 /** Returns a value as the address writes it. */
 export const writeFilterValue = (value: unknown): string =>
-  Array.isArray(value) ? value.filter((each) => each !== null && each !== '').join(',') : String(value ?? '')
+  Array.isArray(value) ? writeList(value.filter((each) => each !== null && each !== '')) : String(value ?? '')
 
 /** The value of a condition: typed by the field, several of them for a list. */
 export function FilterValue({ field, operator, value, onChange }: FilterValueProps) {

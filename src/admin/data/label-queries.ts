@@ -1,4 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
+import { writeList } from '../../core/list-text'
 import { createBatchLoader } from '../api/batch-loader'
 import { api, fetchData } from '../api/client'
 import { blueprintsQuery, meQuery, queryClient } from '../api/queries'
@@ -10,23 +11,14 @@ const STALE_MS = 60_000
 
 const loaders = new Map<string, (name: string) => Promise<string | undefined>>()
 
-/** A comma separates the values of `$in`, so a name that has one is asked for alone. */
 const fetchEntityLabels = (blueprint: string) => async (names: string[]) => {
   const blueprints = await queryClient.ensureQueryData(blueprintsQuery)
   const keys = blueprints.filter(({ key }) => key === blueprint).flatMap(listLabelKeys)
-  const [plain, others] = [names.filter((name) => !name.includes(',')), names.filter((name) => name.includes(','))]
-  const filters = [
-    ...(plain.length ? [{ 'identifier[$in]': plain.join(',') }] : []),
-    ...others.map((identifier) => ({ identifier })),
-  ]
-  const pages = await Promise.all(
-    filters.map((filter) => {
-      const query = { ...filter, $select: ['identifier', ...keys].join(','), $limit: MAX_NAMES }
-      const request = { params: { path: { key: blueprint }, query } }
-      return fetchData(api.GET('/api/blueprints/{key}/entities', request)) as Promise<Entity[]>
-    }),
-  )
-  return new Map(pages.flat().map((entity) => [entity.identifier, toEntityLabel(entity)]))
+  const $select = ['identifier', ...keys].join(',')
+  const query = { 'identifier[$in]': writeList(names), $select, $limit: MAX_NAMES }
+  const request = { params: { path: { key: blueprint }, query } }
+  const entities = (await fetchData(api.GET('/api/blueprints/{key}/entities', request))) as Entity[]
+  return new Map(entities.map((entity) => [entity.identifier, toEntityLabel(entity)]))
 }
 
 function findLoader(blueprint: string) {

@@ -1,6 +1,7 @@
 import { Anchor, Button, Group, List, Modal, Skeleton, Text } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { writeList } from '../../core/list-text'
 import type { Blueprint, BlueprintChangeProblem, BlueprintDryRun } from '../api/schema'
 import { entityCountQuery } from '../data/entity-queries'
 import { ProblemMessage } from '../ui/problem-message'
@@ -50,7 +51,7 @@ function Misfits({ blueprint, problem }: { blueprint: string; problem: Blueprint
         <Anchor
           component={Link}
           to={`/data/${blueprint}`}
-          search={{ 'identifier[$in]': examples.join(',') } as never}
+          search={{ 'identifier[$in]': writeList(examples) } as never}
           size="sm"
         >
           Show {examples.length === 1 ? 'it' : `these ${examples.length}`} in the list

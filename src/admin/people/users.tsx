@@ -4,6 +4,7 @@ import { IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Outlet, useParams } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
+import { readList, writeList } from '../../core/list-text'
 import { api } from '../api/client'
 import type { UserSummary } from '../api/schema'
 import type { Column } from '../ui/data-table'
@@ -92,7 +93,7 @@ type RoleFilterProps = { value?: string; onChange: (roles: string) => void }
 
 function RoleFilter({ value = '', onChange }: RoleFilterProps) {
   const { data: roles = [] } = useQuery(rolesQuery)
-  const chosen = value.split(',').filter(Boolean)
+  const chosen = value ? (readList(value) ?? []) : []
   return (
     <MultiSelect
       size="xs"
@@ -101,7 +102,7 @@ function RoleFilter({ value = '', onChange }: RoleFilterProps) {
       className={classes.filter}
       data={[...new Set([...roles, ...chosen])]}
       value={chosen}
-      onChange={(next) => onChange(next.join(','))}
+      onChange={(next) => onChange(writeList(next))}
       clearable
       searchable
     />

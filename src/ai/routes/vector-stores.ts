@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard, uploadGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { listParameter } from '../../core/query-lists'
 import { id } from '../../core/shapes'
 import { listQuery } from '../../storage/pagination'
 import * as files from '../knowledge/files'
@@ -37,7 +38,7 @@ export const vectorStoreListRoutes = new Elysia({ prefix: '/ai/sources/:sourceId
     {
       can: 'privileged',
       params: sourceParams,
-      query: t.Object({ ...listQuery, integration: t.Optional(t.String({ description: 'comma-separated' })) }),
+      query: t.Object({ ...listQuery, integration: listParameter('several values') }),
       response: { 200: t.Array(StoredVectorStore), 404: ProblemShape },
       detail: {
         operationId: 'listVectorStores',

@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { listParameter } from '../../core/query-lists'
 import { id, time } from '../../core/shapes'
 import { growingListQuery } from '../../storage/pagination'
 
@@ -63,23 +64,22 @@ export const AiUsageTotal = t.Object({
 })
 export type AiUsageTotal = Static<typeof AiUsageTotal>
 
-const commaSeparated = (description: string) => maybe(t.String({ description: `${description}, comma-separated` }))
 const filters = {
   from: maybe(t.String({ description: 'earliest day or time, inclusive' })),
   to: maybe(t.String({ description: 'latest time, exclusive; a day is included in full' })),
-  user: commaSeparated('only of these users'),
-  workspace: commaSeparated('only of these workspaces'),
-  integration: commaSeparated('only of these integrations'),
-  source: commaSeparated('only of these integration sources'),
-  model: commaSeparated('only of these models'),
-  thread: commaSeparated('only of these threads'),
-  status: commaSeparated('`completed`, `failed` or `aborted`'),
-  kind: commaSeparated('`completion` or `embedding`'),
+  user: listParameter('only of these users'),
+  workspace: listParameter('only of these workspaces'),
+  integration: listParameter('only of these integrations'),
+  source: listParameter('only of these integration sources'),
+  model: listParameter('only of these models'),
+  thread: listParameter('only of these threads'),
+  status: listParameter('`completed`, `failed` or `aborted`'),
+  kind: listParameter('`completion` or `embedding`'),
 }
 export const UsageList = t.Object({
   ...growingListQuery,
   ...filters,
-  groupBy: commaSeparated(`returns totals grouped by these instead: ${USAGE_GROUPINGS.join(', ')}`),
+  groupBy: listParameter(`returns totals grouped by these instead: ${USAGE_GROUPINGS.join(', ')}`),
 })
 export type UsageFilters = { [filter in keyof typeof filters]?: string }
 export type UsageQuery = Static<typeof UsageList>

@@ -2,6 +2,7 @@ import { count, type SQL, sql, sum } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
 import { DAY_MS, toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
+import { parseList } from '../../core/query-lists'
 import { parseNames } from '../../storage/pagination'
 import { usage } from '../tables'
 import { MICROS_PER_UNIT } from './prices'
@@ -76,7 +77,7 @@ const pick = <Of extends object>(of: Of, names: string[]) =>
 /** Compares totals. Null comes last in either direction, as in other lists. */
 function compareBy(sort: string | undefined, by: Grouping[]) {
   const sortable: string[] = [...by, ...SUM_FIELDS]
-  const sortParts = sort?.split(',').map((part) => part.trim()) ?? []
+  const sortParts = sort === undefined ? [] : parseList(sort, 'sort')
   const sortKeys = sortParts
     .filter(Boolean)
     .map((part) => [part.replace(/^[+-]/, ''), part.startsWith('-') ? -1 : 1] as const)

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { LIST_FORMS } from '../../core/query-lists'
 import { blueprintParams, filterParameters, flatParameter, jsonContent, toParameter } from '../parameters'
 import { subscribe } from './subscription'
 
@@ -30,7 +31,7 @@ export const changeRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
         ...filterParameters.filter(([name]) => name === '$select'),
         flatParameter,
         ['$q', 'string', 'words that the entity must contain'] as const,
-        ['$qProps', 'string', 'the properties to search within, comma-separated'] as const,
+        ['$qProps', 'string', `the properties to search within, ${LIST_FORMS}`] as const,
         lastEventIdParameter,
       ].map(toParameter),
       responses: {

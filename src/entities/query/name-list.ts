@@ -1,6 +1,4 @@
-/** Returns the names in a comma-separated text, trimmed and without empty ones. */
-export const parseNames = (text: string): string[] =>
-  text
-    .split(',')
-    .map((name) => name.trim())
-    .filter(Boolean)
+import { readList } from '../../core/list-text'
+
+/** Returns the names in the text of an option that takes several; none for a malformed list. */
+export const parseNames = (text: string): string[] => readList(text) ?? []

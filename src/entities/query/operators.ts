@@ -1,5 +1,7 @@
 import { isNeverIndexed } from '../../blueprints/field-indexes'
 import { fieldTypes } from '../../blueprints/fields'
+import { readList } from '../../core/list-text'
+import { malformedListMessage } from '../../core/query-lists'
 import { isFlag, isTrue } from '../../core/shapes'
 import { parsePattern } from './like-pattern'
 import { toPartKeys } from './object-paths'
@@ -28,6 +30,7 @@ export function parseCondition(
   { target, kind, part }: ResolvedName,
   operator: string | undefined,
   text: string,
+  name: string,
 ): Condition | string {
   const read = (one: string): (string | number)[] => {
     if (!kind) return toPartKeys(one, part)
@@ -40,7 +43,8 @@ export function parseCondition(
     if (!isFlag(text)) return '$exists must be true or false.'
     return { target, is: isTrue(text) ? 'present' : 'absent' }
   }
-  const list = operator === '$in' || operator === '$nin' ? text.split(',').filter(Boolean) : [text]
+  const list = operator === '$in' || operator === '$nin' ? readValues(text) : [text]
+  if (!list) return malformedListMessage(`${name}[${operator}]`)
   if (list.length > MAX_LIST_VALUES) return `A list has at most ${MAX_LIST_VALUES} values.`
   const values: (string | number)[] = []
   for (const one of list) {
@@ -55,6 +59,9 @@ export function parseCondition(
   const range = operator.startsWith('$l') ? { to: bound } : { from: bound }
   return { target, is: 'between', ...(!kind && typeBounds(bound.value as string)), ...range }
 }
+
+/** Blanks around the values between commas belong to them. */
+const readValues = (text: string) => (text.startsWith('[') ? readList(text) : text.split(',').filter(Boolean))
 
 /** The keys of values in an object begin with their type, and a range must not extend into the next type. */
 const typeBounds = ([type = '']: string) => ({

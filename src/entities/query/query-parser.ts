@@ -4,7 +4,9 @@ import { fieldTypes } from '../../blueprints/fields'
 import type { FieldType } from '../../blueprints/fields/field-type'
 import type { Model } from '../../blueprints/model'
 import { type Caller, mayReadField } from '../../blueprints/permissions'
+import { readList } from '../../core/list-text'
 import { badRequest, type FieldError } from '../../core/problem'
+import { malformedListMessage, mergeLists } from '../../core/query-lists'
 import { isFlag, isTrue } from '../../core/shapes'
 import { suggestName } from '../../core/unknown-keys'
 import { tokenize, toMatchQuery } from '../search/tokenizer'
@@ -71,6 +73,10 @@ const QUERY_OPTIONS = [
   '$outerPopulate',
 ]
 
+/** Those that take several values. */
+const LIST_OPTIONS = ['$sort', '$select', '$qProps', '$populate', '$outerPopulate']
+const isListName = (name: string) => LIST_OPTIONS.includes(name) || /\[\$n?in\]$/.test(name)
+
 const queryCache = new WeakMap<Model, Map<string, Query>>()
 const MAX_CACHED_QUERIES = 2_000 // queries per blueprint
 
@@ -97,11 +103,12 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
   const likes: LikeCondition[] = []
   const addError = (path: string, message: string) => void flaws.push({ path, message })
 
-  for (const [name, value] of new URLSearchParams(search)) {
+  for (const [name, value] of mergeLists(new URLSearchParams(search), isListName)) {
     if (value === '' || value === 'undefined' || name === 'bypassAdmin') continue
     if (value.includes('\0')) addError(name, 'Text must not contain the character U+0000.')
     if (name.startsWith('$')) {
-      if (QUERY_OPTIONS.includes(name)) options.set(name, value)
+      if (LIST_OPTIONS.includes(name) && !readList(value)) addError(name, malformedListMessage(name))
+      else if (QUERY_OPTIONS.includes(name)) options.set(name, value)
       else addError(name, `Unknown option "${name}".${suggestName(name, QUERY_OPTIONS)}`)
       continue
     }
@@ -113,7 +120,9 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
     else if (typeof resolved === 'string') addError(name, resolved)
     else {
       const condition =
-        operator === '$like' ? parseLike(resolved, property, value) : parseCondition(resolved, operator, value)
+        operator === '$like'
+          ? parseLike(resolved, property, value)
+          : parseCondition(resolved, operator, value, property)
       if (typeof condition === 'string') addError(name, condition)
       else if ('pattern' in condition) likes.push(condition)
       else conditions.push(condition)

@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { listParameter } from '../../core/query-lists'
 import { textMatching, time } from '../../core/shapes'
 import { growingListQuery } from '../../storage/pagination'
 import { MAX_MINOR_AMOUNT } from '../money'
@@ -55,9 +56,9 @@ export type ProviderEventDetails = Static<typeof ProviderEventDetails>
 
 export const ProviderEventList = t.Object({
   ...growingListQuery,
-  status: maybe(t.String({ description: 'processed, ignored, parked, failed; comma-separated' })),
-  providerKind: maybe(t.String({ description: 'comma-separated' })),
-  type: maybe(t.String({ description: 'comma-separated' })),
+  status: listParameter('processed, ignored, parked, failed'),
+  providerKind: listParameter('several values'),
+  type: listParameter('several values'),
   subscriptionId: maybe(t.String()),
 })
 export type ProviderEventFilters = Pick<
