@@ -19,6 +19,7 @@ let browser: Browser
 let call: ReturnType<typeof apiCaller>
 const errors: string[] = []
 beforeAll(async () => {
+  if (!hasBrowser) return
   models = await startOpenai({ text: ANSWER, pieces: 20, pace: 100 })
   const desk = await copyHelpDesk({ ATOLL_ALLOW_PRIVATE_NETWORK: 'on' }, async (folder) => {
     const path = join(folder, 'definitions/connections/Models.json')
