@@ -33,7 +33,11 @@ const status = new Command('status')
         clusters.length
           ? [
               formatTable(
-                clusters.map(({ name, server, citus, problem }) => [name, problem ?? server, citus ? 'Citus' : '']),
+                clusters.map(({ name, server, citus, problem }) => [
+                  name,
+                  problem ?? server,
+                  citus ? 'Citus: not supported yet' : '',
+                ]),
               ),
               buckets.length
                 ? formatTable(buckets.map(({ home, tenants }) => [home, pluralize(tenants, 'tenant')]))
@@ -55,7 +59,9 @@ const add = new Command('add')
   )
 
 const move = new Command('move')
-  .description('Move a bucket, with all its tenants, to another node of a Citus cluster')
+  .description(
+    'Move a bucket, with all its tenants, to another node of a Citus cluster (experimental: Citus is not supported yet)',
+  )
   .argument('<bucket>', 'which bucket: <cluster>/<bucket>')
   .argument('<node>', 'where to: <host>:<port>')
   .option('--json', 'print JSON')
