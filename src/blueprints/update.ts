@@ -145,13 +145,15 @@ function redactObstacle(
   return { ...problem, examples: all ? examples : [], ...(mayReadValues && duplicates && { duplicates }) }
 }
 
-const toChangeError = (problems: BlueprintChangeProblem[]): ChangeError => {
+/** Returns the error of a change that existing entities do not allow. */
+export const toChangeError = (problems: BlueprintChangeProblem[]): ChangeError => {
   const message = problems.map(({ message }) => message).join(' ')
   return { code: problems[0]!.code, message: message.slice(0, 1_000), details: problems }
 }
 
 const CONFLICT_STATUS = 409
-const toProblem = ({ code, message, details }: ChangeError) => new Problem(CONFLICT_STATUS, code, message, { details })
+export const toProblem = ({ code, message, details }: ChangeError) =>
+  new Problem(CONFLICT_STATUS, code, message, { details })
 
 /** Applies a change that alters no entities. */
 async function applyImmediately(ctx: Ctx, intent: Intent) {

@@ -44,6 +44,16 @@ export async function list({ db }: Ctx, query: ListQuery & Filters, answer: Http
 export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
   toConnectionWithEtag(db, await getConnection(db, id), answer)
 
+/** Checks a connection as it would be stored. @throws 400 when it is not valid for its kind */
+export function validate(
+  { kind, metadata, authentication }: Omit<NewConnection, 'name'>,
+  before: Row['metadata'] = {},
+) {
+  const values = mergeValues({}, metadata)
+  assertValidDraft({ kind, metadata: values, authentication: mergeValues({}, authentication) }, before)
+  assertAllowedUrls(listUrls(values))
+}
+
 /** Creates a connection. @throws 400 when it is not valid for its kind, 409 TOO_MANY_INTEGRATION_SOURCES */
 export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: NewConnection, answer: HttpContext) {
   const [metadata, authentication] = [mergeValues({}, input.metadata), mergeValues({}, input.authentication)]

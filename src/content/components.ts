@@ -81,7 +81,8 @@ export function toBuild(outcome: CompileOutcome): Build {
   throw new Problem(400, 'INVALID_INPUT', message, { details: flaws })
 }
 
-async function compileContent(ctx: Ctx, content: string): Promise<Build> {
+/** Compiles a component. @throws 400, 503 */
+export async function compileContent(ctx: Ctx, content: string): Promise<Build> {
   const [outcome] = await compile(ctx, [content])
   return toBuild(outcome!)
 }

@@ -41,8 +41,8 @@ export async function diff(ctx: Ctx, { secrets, ...input }: DiffInput) {
  * Makes the changes of the files one after the other, for ten seconds at most: `remaining` says how many are left for
  * another call with the same files. `versions` are those of the resources that are now as the files say, and null for
  * resources that are gone.
- * @throws 400 MISSING_SECRETS before anything is changed, and what `diff` and the first change that fails throw; the
- * details of the latter have the changes that are made
+ * @throws 400 MISSING_SECRETS, and what `diff` and any change that can be judged beforehand throw, before anything is
+ * changed; else what the first change that fails throws: its details have the changes that are made
  */
 export async function push(ctx: Ctx, input: PushInput, { request }: Pick<HttpContext, 'request'>) {
   disableIdleTimeout(request)
@@ -51,6 +51,13 @@ export async function push(ctx: Ctx, input: PushInput, { request }: Pick<HttpCon
   const ids = new Map(plan.resources.map(({ kind, label, id }) => [`${kind} ${label}`, id]))
   const versions: Record<string, string | null> = listKnownVersions(plan)
   const changes: ChangeReport[] = []
+  for (const change of plan.changes) {
+    try {
+      await validateChange(ctx, change)
+    } catch (error) {
+      throw explainPartialPush(error, change, plan, { changes, versions })
+    }
+  }
   const until = performance.now() + TURN_MS
   for (const change of plan.changes) {
     if (changes.length && performance.now() > until) break
@@ -82,6 +89,14 @@ function missingSecretsProblem(names: string[]) {
 function listKnownVersions({ resources, changes }: Plan): Versions {
   const changing = new Set(changes.map(({ before }) => before))
   return Object.fromEntries(resources.filter((resource) => resource.file && !changing.has(resource)).map(toVersion))
+}
+
+/** Judges a change before any other is made. @throws what the change would */
+async function validateChange(ctx: Ctx, { kind, name, definition, before }: PlannedChange) {
+  if (!definition) return
+  const { nameKey, validate } = kinds[kind]
+  const stored = before && { id: before.id, name: before.name, definition: before.stored }
+  await validate(ctx, { ...definition, [nameKey]: name }, stored)
 }
 
 /** Returns the new version, or null for a resource that is removed or still being changed. */

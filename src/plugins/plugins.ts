@@ -71,6 +71,18 @@ const EMPTY_PLUGIN = {
   ...{ account: null, formerUntil: null, lastError: null, failed: null, succeeded: null },
 }
 
+/** Checks the secret and the addresses of a plugin. @throws 400 */
+export function validate({ secret, ...input }: NewPlugin) {
+  if (secret) assertSecretLength(secret)
+  assertAllowedUrls(listUrls(input))
+}
+
+const listUrls = ({ manifestUrl, proxyUrl, subscribedEvents = [] }: PluginChange) => [
+  { path: '/manifestUrl', url: manifestUrl },
+  { path: '/proxyUrl', url: proxyUrl },
+  ...subscribedEvents.map(({ hookUrl }, n) => ({ path: `/subscribedEvents/${n}/hookUrl`, url: hookUrl })),
+]
+
 /** Changes the fields in `input`. A new manifest fills in the other fields. @throws 404 and as `create` does */
 export async function change(ctx: Ctx, id: string, input: PluginChange): Promise<Plugin> {
   const before = await getPlugin(ctx.db, id)
@@ -160,11 +172,7 @@ async function updatePlugin(ctx: Ctx, id: string, fields: PluginChange): Promise
 async function mergeFields(tx: Tx, before: PluginRow, changes: PluginChange): Promise<PluginFields> {
   const { subscribedEvents, ...otherChanges } = changes
   const { name, description, apiPath, proxyUrl, manifestUrl, active } = { ...before, ...otherChanges }
-  assertAllowedUrls([
-    { path: '/manifestUrl', url: manifestUrl },
-    { path: '/proxyUrl', url: proxyUrl },
-    ...(subscribedEvents ?? []).map(({ hookUrl }, n) => ({ path: `/subscribedEvents/${n}/hookUrl`, url: hookUrl })),
-  ])
+  assertAllowedUrls(listUrls({ manifestUrl, proxyUrl, subscribedEvents }))
   await assertAvailable(tx, { _id: before._id, name, apiPath })
   const newest = await lastEventSeq(tx)
   const isActivated = active && !before.active

@@ -127,18 +127,78 @@ test('a push that fails says what is made, and the same push finishes it once th
   const tenant = await createTestTenant()
   const [target, folder] = [remote(tenant), createTempFolder()]
   await write(folder, 'blueprints/a.json', { name: 'A', fields: [title] })
-  await write(folder, 'lambdas/b.ts', 'export default (')
+  await write(folder, 'plugins/b.json', { apiPath: 'ai' })
   await write(folder, 'blocks/c.json', { content: 'C' })
   const failed = push(target, folder)
-  await expect(failed).rejects.toThrow('The lambda "b": ')
+  await expect(failed).rejects.toThrow('The plugin "b": ')
   await expect(failed).rejects.toThrow('1 of 3 changes are made.')
-  await write(folder, 'lambdas/b.ts', code)
+  await write(folder, 'plugins/b.json', { apiPath: 'shop' })
   await write(folder, 'blueprints/a.json', { name: 'Changed', fields: [title] })
   expect(await push(target, folder)).toMatchObject([
     { action: 'change', kind: 'blueprint', name: 'a' },
-    { action: 'create', kind: 'lambda', name: 'b' },
+    { action: 'create', kind: 'plugin', name: 'b' },
     { action: 'create', kind: 'block', name: 'c' },
   ])
+})
+
+test.each<[string, string, string | object, string]>([
+  [
+    'a private address of a connection',
+    'connections/models.json',
+    { kind: 'openai', metadata: { apiUrl: 'https://10.0.0.1/v1' } },
+    'This URL is not on the public internet.',
+  ],
+  ['a short secret of a plugin', 'plugins/p.json', { secret: placeholder('SHORT') }, '24 to 64 bytes'],
+  [
+    'a private hook of a plugin',
+    'plugins/p.json',
+    { subscribedEvents: [{ hookUrl: 'https://127.0.0.1/' }] },
+    'This URL is not on the public internet.',
+  ],
+  ['a lambda that does not compile', 'lambdas/l.ts', 'export default (', 'The lambda "l"'],
+  ['a component that does not compile', 'components/c.tsx', 'export const a = (', 'The component "c"'],
+  [
+    'a schedule without a valid expression',
+    'integrations/i.json',
+    {
+      trigger: { kind: 'schedule', cron: 'often' },
+      target: { kind: 'email', to: 'a@b.test', subject: 'x', text: 'x' },
+    },
+    'The integration "i"',
+  ],
+  [
+    'an unknown setting',
+    'configurations/auth-configuration.json',
+    { metadata: { passwordPolicy: {} } },
+    'passwordPolicy is unknown.',
+  ],
+  [
+    'a pattern that is no regular expression',
+    'blueprints/z.json',
+    { name: 'Z', fields: [{ ...title, pattern: '(' }] },
+    'The blueprint "z"',
+  ],
+  [
+    'a change that entities do not allow',
+    'blueprints/books.json',
+    { name: 'Books', fields: [{ key: 'title', type: 'integer' }] },
+    'The blueprint "books"',
+  ],
+])('a push is refused before its first change because of %s', async (_, path, wrong, words) => {
+  const tenant = await createTestTenant()
+  const [admin, target, folder] = [tenant.as('admin'), remote(tenant), createTempFolder()]
+  await admin.post('/blueprints', { key: 'books', name: 'Books', fields: [title] })
+  await admin.post('/blueprints/books/entities', { title: 'Emma' })
+  await write(folder, 'blueprints/books.json', { name: 'Books', fields: [title] })
+  // Both would be made before and after the wrong one.
+  await write(folder, 'blueprints/aa.json', { name: 'AA', fields: [title] })
+  await write(folder, 'coupons/FIRST.json', { discountType: 'percentage', discountValue: 5 })
+  await write(folder, path, wrong)
+  const failed = push(target, folder, { readSecret: () => 'whsec_c2hvcnQ=' })
+  await expect(failed).rejects.toThrow(words)
+  await expect(failed).rejects.toThrow(/ 0 of \d changes are made\./)
+  expect((await admin.get('/blueprints')).body.map(({ key }: { key: string }) => key)).toEqual(['books'])
+  expect((await admin.get('/coupons')).body).toEqual([])
 })
 
 test('a push is refused before it changes anything when a file is wrong, and each wrong file is named', async () => {

@@ -43,6 +43,12 @@ export const blueprint = defineKind({
     const { entities, problems } = await updates.dryRun(ctx, key, change, answer)
     return { entities, details: problems.map(({ message }) => message) }
   },
+  async validate(ctx, { key, name: _, description: __, ...definition }, before) {
+    if (!before) return blueprints.validateNew(definition)
+    const answer: HttpContext = { request: new Request('http://localhost/'), set: { headers: {} } }
+    const { problems } = await updates.dryRun(ctx, key, { ...DEFAULTS, ...definition }, answer)
+    if (problems.length) throw updates.toProblem(updates.toChangeError(problems))
+  },
   list: blueprints.list,
   get: blueprints.get,
   toStored: ({ key, name, description, fields, ...parts }) => {

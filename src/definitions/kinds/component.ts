@@ -1,4 +1,5 @@
 import * as components from '../../content/components'
+import { compileContent } from '../../content/components'
 import { NewComponent } from '../../content/shapes'
 import { defineKind } from './definition-kind'
 
@@ -20,6 +21,9 @@ export const component = defineKind({
     name: identifier,
     definition: { description, content, requiredProps, ...(componentName !== identifier && { componentName }) },
   }),
+  async validate(ctx, { content }, before) {
+    if (content !== before?.definition.content) await compileContent(ctx, content)
+  },
   create: components.create,
   change: (ctx, id, { identifier, componentName = identifier, ...input }, { answer }) =>
     components.update(ctx, id, { description: '', requiredProps: [], ...input, componentName }, answer),

@@ -1,6 +1,7 @@
 import { authSettings } from '../../accounts/auth-settings'
 import type { Ctx } from '../../accounts/context'
 import * as configurations from '../../content/configurations'
+import { mergeMetadata } from '../../content/metadata'
 import { NewConfiguration } from '../../content/shapes'
 import { APP_CONFIGURATION } from '../../content/website-hosts'
 import { Problem } from '../../core/problem'
@@ -44,6 +45,8 @@ export const configuration = defineKind({
       ),
     }
   },
+  validate: (_ctx, { key, metadata = {} }, before) =>
+    mergeMetadata(key, (before?.definition.metadata as Definition | undefined) ?? {}, metadata, '/metadata'),
   create: configurations.create,
   change(ctx, key, { key: _, ...change }, { before, answer }) {
     // The secret of a provider is kept when it is left out, and cleared when it is null.

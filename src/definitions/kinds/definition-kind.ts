@@ -73,6 +73,12 @@ type KindOperations<Shape extends TObject, Item> = {
   get(ctx: Ctx, id: string, answer: HttpContext): Promise<Item>
   /** Returns undefined for an item that is not of this kind. */
   toStored(item: Item, ctx: Ctx): StoredResource | undefined | Promise<StoredResource | undefined>
+  /**
+   * Checks what can be known of a resource before any change of a push, such as addresses, secrets and code. `before` is
+   * the resource as it is, and references may be names instead of ids.
+   * @throws what `create` and `change` throw
+   */
+  validate?(ctx: Ctx, input: Static<Shape>, before?: StoredResource): unknown
   create(ctx: Ctx, input: Static<Shape>, answer: HttpContext): Promise<Item>
   /** Makes the resource what `after` says. Returns whether entities are still being changed. */
   change(
@@ -90,6 +96,8 @@ export type DefinitionKind = KindRules & {
   listAll(ctx: Ctx): Promise<StoredResource[]>
   /** Returns a resource, and sets its ETag. @throws 404 */
   read(ctx: Ctx, id: string, answer: HttpContext): Promise<StoredResource | undefined>
+  /** Checks a resource as it will be created or changed. @throws what the API does */
+  validate(ctx: Ctx, input: Definition, before?: StoredResource): Promise<void>
   /** Creates a resource and returns it. `input` has its name. @throws what the API does */
   create(ctx: Ctx, input: Definition, answer: HttpContext): Promise<StoredResource | undefined>
   /** Changes a resource. Returns whether its entities are still being changed. @throws what the API does */
@@ -107,6 +115,7 @@ export const defineKind = <Shape extends TObject, Item>({
   list,
   get,
   toStored,
+  validate,
   create,
   change,
   ...rules
@@ -126,6 +135,9 @@ export const defineKind = <Shape extends TObject, Item>({
     }
   },
   read: async (ctx, id, answer) => toStored(await get(ctx, id, answer), ctx),
+  async validate(ctx, input, before) {
+    await validate?.(ctx, parseWithShape(shape, input), before)
+  },
   create: async (ctx, input, answer) => toStored(await create(ctx, parseWithShape(shape, input), answer), ctx),
   async change(ctx, id, input, options) {
     const result = await change(ctx, id, parseWithShape(shape, input), options)

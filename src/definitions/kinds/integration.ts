@@ -1,5 +1,6 @@
 import * as integrations from '../../integrations/integrations'
 import { NewIntegration } from '../../integrations/shapes'
+import { parseTarget, parseTrigger } from '../../integrations/validation'
 import { type Definition, defineKind } from './definition-kind'
 import { mapTargetReferences, withoutStoreIds, withStoreIdsOf } from './target-references'
 
@@ -24,6 +25,10 @@ export const integration = defineKind({
     const fallback = trigger.kind === 'tool' ? trigger.name : `${trigger.kind}-${target.kind}`
     const definition = { active, guest, trigger, target: withoutStoreIds(target), roles, workspaceRoles, plugin }
     return { id: _id, name, fallback, definition }
+  },
+  validate(_ctx, { trigger, target }) {
+    parseTrigger(trigger)
+    parseTarget(target)
   },
   create: integrations.create,
   change: (ctx, id, { name = null, ...input }, { answer }) =>

@@ -1,5 +1,6 @@
 import type { Ctx } from '../../accounts/context'
 import { Problem } from '../../core/problem'
+import { compileCode } from '../../lambdas/compilation'
 import { readValues } from '../../lambdas/env'
 import * as lambdas from '../../lambdas/lambdas'
 import { NewLambda } from '../../lambdas/shapes'
@@ -24,6 +25,9 @@ export const lambda = defineKind({
   async toStored({ _id, name, description, code, timeoutMs, memoryMb, serviceRole, env: names }, ctx) {
     const env = await readEnvironment(ctx, _id, names)
     return { id: _id, name, definition: { description, code, timeoutMs, memoryMb, serviceRole, env } }
+  },
+  async validate(ctx, { code }, before) {
+    if (code !== before?.definition.code) await compileCode(ctx, code)
   },
   create: lambdas.create,
   change(ctx, id, { env, ...input }, { before, answer }) {

@@ -36,6 +36,7 @@ export const plugin = defineKind({
     const definition = { description, manifestUrl, apiPath, proxyUrl, subscribedEvents, active, secret }
     return { id: _id, name, definition }
   },
+  validate: (_ctx, input) => plugins.validate(input),
   async create(ctx, input, answer) {
     const { secret: _, ...created } = await plugins.create(ctx, { ...DEFAULTS, ...input }, answer)
     return created
