@@ -61,6 +61,7 @@ import operatorTokensPg from './postgres/registry/0014_operator_tokens.sql' with
 import tenantQuotasPg from './postgres/registry/0015_quotas.sql' with { type: 'text' }
 import certificatesPg from './postgres/registry/0016_certificates.sql' with { type: 'text' }
 import outgoingPg from './postgres/registry/0057_outgoing.sql' with { type: 'text' }
+import restoresPg from './postgres/registry/0061_restores.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
 import jobs from './sqlite/0003_jobs.sql' with { type: 'text' }
@@ -126,6 +127,7 @@ import operatorTokens from './sqlite/registry/0014_operator_tokens.sql' with { t
 import tenantQuotas from './sqlite/registry/0015_quotas.sql' with { type: 'text' }
 import certificates from './sqlite/registry/0016_certificates.sql' with { type: 'text' }
 import outgoing from './sqlite/registry/0057_outgoing.sql' with { type: 'text' }
+import restores from './sqlite/registry/0061_restores.sql' with { type: 'text' }
 import schema from './sqlite/schema.sql' with { type: 'text' }
 
 /** Returns the generated schema, which ends with its version. */
@@ -257,6 +259,7 @@ export const registryMigrations: Migrations = {
     tenantQuotas,
     certificates,
     outgoing,
+    restores,
   ],
   postgres: [
     tenantsPg,
@@ -273,5 +276,6 @@ export const registryMigrations: Migrations = {
     tenantQuotasPg,
     certificatesPg,
     outgoingPg,
+    restoresPg,
   ],
 }

@@ -6,6 +6,7 @@ import { ensureSecrets, getKeyFingerprints } from '../tenancy/installation-keys'
 import { prepareRestoredTenant, serveStagedDatabase } from '../tenancy/restored-tenants'
 import { createStagedFolder, type StagedFolder } from '../tenancy/staged-folder'
 import type { StoredBackup } from './backup-list'
+import { holdContents } from './contents/content-hold'
 import { restoreContents } from './contents/content-restore'
 import { listContentsOfFile } from './contents/named-contents'
 import { openDecryption } from './decryption'
@@ -49,6 +50,8 @@ export async function restoreTenant(
   await ensureSecrets()
   if (!dropSecrets) await assertKeys(manifest)
   using staged = createStagedFolder(manifest.files[0]!.content.bytes)
+  // Contents that the tenant has already are not read from the backup, so they must not be removed until it is replaced.
+  await using _hold = restored.before && (await holdContents(restored.before).catch(() => undefined))
   await stageContent(backup, secrets, staged, control)
   const until =
     logUntil !== undefined && manifest.content === 'sqlite'

@@ -7,7 +7,6 @@ import type { RestoredTenant } from '../backups/shapes'
 import { parseIsoDateTime } from '../core/clock'
 import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
-import { PROPAGATION_MS } from '../tenancy/cache'
 import { isRegistered, listTenants } from '../tenancy/tenant-list'
 import { requireConfirmation } from './confirmation'
 import { findRemoteServer } from './installation'
@@ -82,8 +81,6 @@ Examples:
         if (isReplaced) requireConfirmation(command, `Replace all data of the tenant "${id}"?`, options)
         const control = { onProgress: (step: string, done?: number) => progress.update(id, step, done) }
         const restored = await restoreTenant(backup, { ...restoreOptions, as: id, mayReplace: isReplaced }, control)
-        // Until then a server may still write into the data that were replaced.
-        if (isReplaced) await Bun.sleep(PROPAGATION_MS)
         return { restored: [restored], missing: [], failed: [] }
       },
       ({ restored, missing, failed }) =>

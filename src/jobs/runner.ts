@@ -26,6 +26,7 @@ const MAX_TIMER_MS = 2 ** 30 // timers have a maximum delay
 const RETRY_DELAYS_MS = new Map([
   ['TENANT_NOT_FOUND', undefined],
   ['TENANT_SUSPENDED', SUSPENDED_CHECK_INTERVAL_MS],
+  ['RESTORING', RETRY_DELAY_MS],
   ...['TENANT_DAMAGED', 'STORAGE_FULL', 'STORAGE_FAILED'].map((code) => [code, BROKEN_TENANT_RETRY_MS] as const),
 ])
 

@@ -9,6 +9,7 @@ import { listUnknownFolders } from '../tenancy/adoption'
 import { findDataFolderRisk } from '../tenancy/databases'
 import { findSecretsProblem } from '../tenancy/installation-keys'
 import { isSecretsFileExposed, secretsFile } from '../tenancy/secrets-file'
+import { listAbandonedFolders } from '../tenancy/tenant-folders'
 import { listTenants } from '../tenancy/tenant-list'
 
 /** Tells whether this installation has a registry of tenants. */
@@ -102,12 +103,16 @@ export async function checkBackups(): Promise<Check> {
 
 /** Finds folders that no tenant uses. */
 export async function checkUnknownFolders(): Promise<Check[]> {
-  return (await listUnknownFolders()).map((name) => ({
-    check: `folder ${name}`,
-    ok: false,
-    message: `no tenant uses it; import it with "atoll tenant adopt ${name}"`,
-  }))
+  const toCheck = (name: string, message: string): Check => ({ check: `folder ${name}`, ok: false, message })
+  const unknown = await listUnknownFolders()
+  return [
+    ...unknown.map((name) => toCheck(name, `no tenant uses it; import it with "atoll tenant adopt ${name}"`)),
+    ...(await listAbandonedFolders()).map((name) => toCheck(name, ABANDONED)),
+  ]
 }
+
+const ABANDONED =
+  'its tenant was being deleted, or was never completely restored; "atoll doctor --fix", or the next start of the server, moves it to .trash'
 
 /** Checks whether what was written lately is in the target of continuous backups. */
 export function checkLogShipping(): Check[] {

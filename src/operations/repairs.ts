@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
+import { undoAbandonedRestores } from '../tenancy/pending-restores'
 import { rebuildTenantIndexes } from '../tenancy/schema-versions'
 import { isSecretsFileExposed, restrictSecretsFile, secretsFile } from '../tenancy/secrets-file'
 import { removeAbandonedFolders } from '../tenancy/staged-folder'
+import { trashAbandonedFolders } from '../tenancy/tenant-folders'
 import { listTenants } from '../tenancy/tenant-list'
 import { checkTenantDatabase } from '../tenancy/tenants'
 
@@ -25,6 +27,10 @@ export async function repairInstallation(deep: boolean): Promise<Repair[]> {
   const abandoned = removeAbandonedFolders()
   if (abandoned)
     repairs.push({ check: 'data folder', message: `Copies that were never completed were removed: ${abandoned}.` })
+  for (const id of await undoAbandonedRestores())
+    repairs.push({ check: `tenant ${id}`, message: 'A restore was interrupted. It has the data from before again.' })
+  for (const id of await trashAbandonedFolders())
+    repairs.push({ check: `folder ${id}`, message: 'A deletion or a restore was interrupted. It is in .trash now.' })
   for (const { id } of deep ? await listTenants() : []) {
     const flaws = await checkTenantDatabase(id, true).catch((): string[] => []) // the check reports the reason
     if (!areIndexFlaws(flaws)) continue

@@ -13,13 +13,18 @@ import { assignHosts } from './hosts'
 import { locationOf, type TenantRecord } from './placement'
 import { registry } from './registry'
 import { tenants } from './tables'
+import { listAbandonedFolders } from './tenant-folders'
 import { getTenantInfo } from './tenant-list'
 import { assertTenantId, throwConflict } from './tenants'
 
-/** Returns the sorted names of the folders with a database whose tenant is not in the registry. */
+/**
+ * Returns the sorted names of the folders with a database whose tenant is not in the registry, without those that an
+ * interrupted deletion or restore has left.
+ */
 export async function listUnknownFolders(): Promise<string[]> {
-  const registeredIds = new Set((await registry.db.query('select id from tenants')).map(([id]) => id))
-  return listDataFolders((name) => !registeredIds.has(name)).sort()
+  const registeredIds = (await registry.db.query('select id from tenants')).map(([id]) => id)
+  const explainedIds = new Set([...registeredIds, ...(await listAbandonedFolders())])
+  return listDataFolders((name) => !explainedIds.has(name)).sort()
 }
 
 /**
@@ -27,13 +32,17 @@ export async function listUnknownFolders(): Promise<string[]> {
  * @throws 400 INVALID_INPUT for a folder outside ATOLL_TENANTS or an invalid id
  * @throws 404 FOLDER_NOT_FOUND when the folder has no database
  * @throws 409 TENANT_EXISTS when the id, the folder or a host is taken
- * @throws 409 DATABASE_DAMAGED, TENANT_MOVED or OTHER_KEYS when the database cannot be served here
+ * @throws 409 DATABASE_DAMAGED, TENANT_DELETED, TENANT_MOVED or OTHER_KEYS when the database cannot be served here
  */
 export async function adoptTenant(folder: string, hosts: string[] = []) {
   const id = basename(resolve(folder))
   assertTenantId(id)
   if (![resolve(folder), resolve(config.ATOLL_TENANTS, folder)].includes(resolve(tenantFolder(id))))
     throw new Problem(400, 'INVALID_INPUT', `Move the folder into ${config.ATOLL_TENANTS} first.`)
+  if ((await listAbandonedFolders()).includes(id)) {
+    const message = `The tenant of ${tenantFolder(id)} was being deleted, or never completely restored. Run "atoll doctor --fix", which moves the folder to .trash.`
+    throw new Problem(409, 'TENANT_DELETED', message)
+  }
   if (!hasDatabase(id))
     throw new Problem(404, 'FOLDER_NOT_FOUND', `There is no file ${join(tenantFolder(id), 'data.db')}.`)
   const owner = await findFolderOwner(id)

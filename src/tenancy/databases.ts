@@ -1,8 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tenantMigrations } from '../../migrations'
 import { config, hasSeveralProcesses } from '../config'
-import { now } from '../core/clock'
 import { ConfigError } from '../core/config-error'
 import { getProcessNumber, receiveFromSupervisor, sendToSupervisor } from '../core/server-processes'
 import { CommitCounters, mapSharedMemory, removeSharedMemory } from '../storage/commit-counters'
@@ -206,42 +205,8 @@ export const observeLogs = (listener: LogListener | undefined) => sqlite.observe
 /** Lets the listener know what was added to the logs since the last call. */
 export const readLogs = () => sqlite.readLogs()
 
-/** Moves a tenant's files to the trash. Returns their new path, or undefined when there are no files. */
-export function moveToTrash(tenant: string): string | undefined {
-  if (!hasTenantFolder(tenant)) return
-  const trash = join(config.ATOLL_TENANTS, '.trash')
-  mkdirSync(trash, { recursive: true, mode: 0o700 })
-  const target = join(trash, `${tenant}-${now()}`)
-  renameSync(tenantFolder(tenant), target)
-  return target
-}
-
-/** Moves a tenant's database to the trash like `moveToTrash`; the files that its users uploaded stay. */
-export function moveDatabaseToTrash(tenant: string): string | undefined {
-  const trash = moveToTrash(tenant)
-  if (trash) moveUploads(trash, tenant)
-  return trash
-}
-
-/** Moves the files that users uploaded out of a folder in the trash into that of their tenant. */
-export function moveUploads(trash: string, tenant: string) {
-  const uploads = join(trash, 'files')
-  if (!existsSync(uploads)) return
-  createTenantFolder(tenant)
-  renameSync(uploads, join(tenantFolder(tenant), 'files'))
-}
-
-/** Moves the uploads in a folder to those that a tenant has. */
-export function mergeUploads(folder: string, tenant: string) {
-  const uploads = join(folder, 'files')
-  if (!existsSync(uploads)) return
-  for (const shard of readdirSync(uploads).filter((name) => !name.startsWith('.'))) {
-    const own = join(tenantFolder(tenant), 'files', shard)
-    mkdirSync(own, { recursive: true, mode: 0o700 })
-    for (const name of readdirSync(join(uploads, shard))) renameSync(join(uploads, shard, name), join(own, name))
-  }
-  rmSync(uploads, { recursive: true })
-}
+/** Claims a file of the data folder until the result is disposed of, or this process ends; undefined while it is claimed. */
+export const tryLockFile = (name: string) => sqlite.tryLock(join(config.ATOLL_TENANTS, name))
 
 function deriveMaxOpenTenants() {
   try {

@@ -8,10 +8,12 @@ import { LiveCopy } from '../storage/live-copy'
 import type { ExclusiveAccess, NameClaim, TenantCopyConnection } from '../storage/port'
 import { assertDatabaseConfigured, pickHome, requireBucket } from './buckets'
 import { PROPAGATION_MS } from './cache'
-import { databases, moveDatabaseToTrash, tryClaim } from './databases'
-import { locationOf, recordLeftovers, setHome, type TenantRecord, toHomeName } from './placement'
+import { databases, tryClaim } from './databases'
+import { settleRestore } from './pending-restores'
+import { locationOf, recordLeftovers, restoring, setHome, type TenantRecord, toHomeName } from './placement'
 import { registry } from './registry'
 import { tenants } from './tables'
+import { moveDatabaseToTrash } from './tenant-files'
 
 const MAX_WRITE_PAUSE_MS = 200
 const WRITE_WINDOW_MS = { max: 2_000, min: 20 } // how long writes run between two pauses
@@ -60,12 +62,12 @@ export async function moveTenant(id: string, to: string, onProgress: (line: stri
 
 /**
  * Checks what can be refused at once, and returns the move. Dispose of it after it has run.
- * @throws 404 TENANT_NOT_FOUND or BUCKET_NOT_FOUND
+ * @throws 404 TENANT_NOT_FOUND or BUCKET_NOT_FOUND, 503 RESTORING
  * @throws 400 NO_DATABASE without a configured database
  * @throws 409 TENANT_MOVING when the tenant is being moved already
  */
 export async function prepareMove(id: string, to: string): Promise<PreparedMove> {
-  const { uid } = await getTenantRecord(id)
+  const { uid } = await settleRestore(id)
   if (to === 'sqlite' && !config.ATOLL_DATABASE_URL) {
     const result = { id, from: to, to, rows: 0, waited: 0, ms: 0 }
     return { run: async () => result, [Symbol.asyncDispose]: async () => {} }
@@ -77,6 +79,7 @@ export async function prepareMove(id: string, to: string): Promise<PreparedMove>
     throw new Problem(409, 'TENANT_MOVING', 'This tenant is already being moved. Wait until that move has finished.')
   held.use(claimed)
   const entry = await recoverInterrupted(await getTenantRecord(id))
+  if (entry.restoring) throw restoring()
   const home = await resolveHome(entry, to)
   const kept = held.move()
   return { run: (control) => moveTo(entry, home, claimed, control), [Symbol.asyncDispose]: () => kept.disposeAsync() }

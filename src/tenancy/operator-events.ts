@@ -13,6 +13,7 @@ export type OperatorEventName =
   | 'tenant-deleted'
   | 'tenant-moved'
   | 'tenant-restored'
+  | 'tenant-restore-undone'
   | 'tenant-cloned'
   | 'tenant-outgoing-resumed'
   | 'tenant-imported'

@@ -3,12 +3,12 @@ import { BoundedMap } from '../core/bounded-map'
 import { now, toIsoString } from '../core/clock'
 import { logError } from '../core/log'
 import { notFoundProblem, Problem } from '../core/problem'
-import { Busy, DatabaseDamaged, DiskFailure, StorageFull, TenantMoved } from '../storage/errors'
+import { Busy, DatabaseDamaged, DiskFailure, StorageFault, StorageFull, TenantMoved } from '../storage/errors'
 import type { DatabaseLocation, Tx } from '../storage/port'
 import { writeInvalidating } from './cache'
 import { recordOperatorEvent } from './operator-events'
 import { registry } from './registry'
-import { remains, tenants } from './tables'
+import { type PendingRestore, remains, tenants } from './tables'
 
 /** A tenant in the registry. `home` is `cluster/bucket` in PostgreSQL, empty for a file. */
 export type TenantRecord = {
@@ -21,6 +21,8 @@ export type TenantRecord = {
   made: string | null
   /** Since when nothing leaves it. */
   outgoingHeld?: string | null
+  /** The restore that is replacing its data. */
+  restoring?: PendingRestore | null
 }
 
 /** Returns where a tenant's data is stored. */
@@ -72,16 +74,27 @@ export const translateStoreError =
   (entry: TenantRecord) =>
   async (error: unknown): Promise<unknown> => {
     if (error instanceof TenantMoved) await setHome(entry, error.home).catch(() => {}) // the next request tries again
-    if (error instanceof DiskFailure) return storageFailed(entry, error)
     if (error instanceof StorageFull) reportThrottled('STORAGE_FULL', entry.id, { cause: error })
     const isNotFound = error instanceof Problem && error.code === 'TENANT_NOT_FOUND'
-    if (!isNotFound && !(error instanceof DatabaseDamaged)) return error
+    if (!isNotFound && !(error instanceof StorageFault)) return error
     // The old home may be removed already, while a request still uses it.
-    const { uid, home, moved } = entry
-    const current = await registry.db.select().from(tenants).where(eq(tenants.uid, uid)).get()
+    const { id, uid, home, moved } = entry
+    const current = await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()
+    // A restore in place gives it other data, and so does one that ended meanwhile.
+    if (current?.restoring || (current?.moved && current.uid !== uid)) return restoring(error)
+    if (current && current.uid !== uid) return notFoundProblem('tenant')
+    if (error instanceof DiskFailure) return storageFailed(entry, error)
+    if (!isNotFound && !(error instanceof DatabaseDamaged)) return error
     if (current && (current.home !== home || current.moved !== moved)) return new Busy(error)
     return current ? tenantDamaged(entry, error) : notFoundProblem('tenant')
   }
+
+/** 503 RESTORING: the data of a tenant are being replaced by those of a backup. */
+export const restoring = (cause?: unknown) =>
+  new Problem(503, 'RESTORING', 'The data of this tenant are being restored. Try again in a few seconds.', {
+    cause,
+    headers: { 'retry-after': '2' },
+  })
 
 const MAX_DAMAGES = 1_000
 /** When the disk last failed for a tenant (ms since 1970). */

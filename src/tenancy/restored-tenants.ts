@@ -1,20 +1,26 @@
-import { renameSync } from 'node:fs'
+import { existsSync, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { and, eq } from 'drizzle-orm'
+import { join } from 'node:path'
+import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
+import { config } from '../config'
 import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
+import { Conflict } from '../storage/errors'
 import { LiveCopy } from '../storage/live-copy'
 import type { Tx } from '../storage/port'
 import { pickHome } from './buckets'
 import { writeInvalidating } from './cache'
 import { keepContents } from './content-remains'
-import { databases, hasTenantFolder, mergeUploads, moveToTrash, moveUploads, tenantFolder } from './databases'
+import { databases, hasTenantFolder, tenantFolder } from './databases'
 import { recordOperatorEvent } from './operator-events'
+import { assertUnchanged, pauseTenant, undoRestore } from './pending-restores'
 import { locationOf, recordLeftovers, type TenantRecord } from './placement'
 import { registry } from './registry'
 import type { StagedFolder } from './staged-folder'
 import { tenants } from './tables'
+import { exchangeDatabase, mergeUploads, moveDatabaseToTrash, moveToTrash } from './tenant-files'
+import { claimFolder, forgetFolder, recordFolder, trashAbandonedFolders } from './tenant-folders'
 import { assertTenantId, throwConflict } from './tenants'
 
 /** The tenant that a staged database becomes. It has a new `uid`, so that nobody takes its data for those before. */
@@ -34,6 +40,7 @@ export async function prepareRestoredTenant(id: string, mayReplace: boolean): Pr
   const before = await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()
   if (before && !mayReplace)
     throw new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already. Choose another id.`)
+  if (!before) await trashAbandonedFolders(id)
   if (!before && hasTenantFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${tenantFolder(id)} already exists. Move it away first.`)
   if (!before) await registry.write((tx) => keepContents(tx, id))
@@ -43,30 +50,71 @@ export async function prepareRestoredTenant(id: string, mayReplace: boolean): Pr
 /**
  * Serves a staged database, which is marked as this tenant's and used by nobody, as the tenant from now on. Hosts,
  * limits and the status of an earlier tenant of the id stay. Returns where the earlier files are now.
- * @throws 409 TENANT_EXISTS or TENANT_CHANGED when somebody else was faster
+ * @throws 409 TENANT_EXISTS or TENANT_CHANGED when somebody else was faster; 503 RESTORING
  */
 export async function serveStagedDatabase(
-  { id, uid, before }: RestoreDestination,
+  destination: RestoreDestination,
   staged: StagedFolder,
   origin: DataOrigin,
 ): Promise<{ trash?: string }> {
   const home = await pickHome()
-  if (home) await copyToBucket({ id, uid, home }, staged)
+  if (home) await copyToBucket({ ...destination, home }, staged)
   else await syncFile(staged.file)
-  if (before) mergeUploads(staged.path, id)
-  else if (home) moveUploads(staged.path, id)
-  const trash = before && hasTenantFolder(id) ? moveToTrash(id) : undefined
-  if (!home) renameSync(staged.path, tenantFolder(id))
+  const { before } = destination
+  if (before) return replaceTenant({ ...destination, before, home }, staged, origin)
+  await addTenant({ ...destination, home }, staged, origin)
+  return {}
+}
+
+type PlacedDestination = RestoreDestination & { home: string }
+
+/** Serves staged data as a new tenant. */
+async function addTenant({ id, uid, home }: PlacedDestination, staged: StagedFolder, origin: DataOrigin) {
+  await registry.write((tx) => recordFolder(tx, { id, uid }))
   try {
-    await register({ id, uid, home, before }, origin)
+    if (home) mergeUploads(staged.path, id)
+    else renameSync(staged.path, tenantFolder(id))
   } catch (error) {
-    if (!home || !before) moveToTrash(id)
-    if (trash) renameSync(trash, tenantFolder(id))
+    await registry.write((tx) => forgetFolder(tx, { id, uid }))
+    return throwConflict(hasTenantFolder(id) ? new Conflict(error) : error, id)
+  }
+  try {
+    await register({ id, uid, home }, origin)
+  } catch (error) {
+    moveToTrash(id)
+    await registry.write((tx) => forgetFolder(tx, { id, uid }))
     return throwConflict(error, id)
   }
-  if (trash) moveUploads(trash, id)
-  if (before) await databases.retire(locationOf(before), tenantMigrations)
-  return trash ? { trash } : {}
+}
+
+/**
+ * Replaces the data of a tenant, which is paused meanwhile. The registry decides: until the new data are registered,
+ * everything is undone when something fails, or when this process dies.
+ */
+async function replaceTenant(
+  { id, uid, home, before }: PlacedDestination & { before: TenantRecord },
+  staged: StagedFolder,
+  origin: DataOrigin,
+): Promise<{ trash?: string }> {
+  await using paused = await pauseTenant(before, uid, staged.name)
+  const { restore } = paused
+  try {
+    if (home) mergeUploads(staged.path, id)
+    else await exchangeDatabase({ tenant: id, ...restore })
+    await register({ id, uid, home, before }, origin)
+  } catch (error) {
+    // The answer of the registry may have been lost, but not what it says.
+    const current = await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()
+    if (current?.uid !== uid) {
+      await undoRestore(before, restore)
+      return throwConflict(error, id)
+    }
+  }
+  await databases.retire(locationOf(before), tenantMigrations)
+  const trash = home
+    ? !before.home && moveDatabaseToTrash(id, restore.trash)
+    : join(config.ATOLL_TENANTS, restore.trash)
+  return trash && existsSync(trash) ? { trash } : {}
 }
 
 async function copyToBucket({ id, uid, home }: { id: string; uid: string; home: string }, staged: StagedFolder) {
@@ -94,20 +142,26 @@ const register = ({ id, uid, home, before }: RestoreDestination & { home: string
     const place = { uid, home, moved: time, made: time, schemaVersion }
     // What a copy does outside would be done twice.
     const held = event === 'tenant-cloned' ? { outgoingHeld: time } : {}
-    if (before) await assertUnchanged(tx, before)
+    if (before) await assertPaused(tx, before, uid)
+    else await claimFolder(tx, { id, uid })
     if (!before) await keepContents(tx, id)
-    if (before) await tx.update(tenants).set(place).where(eq(tenants.id, id))
+    if (before)
+      await tx
+        .update(tenants)
+        .set({ ...place, restoring: null })
+        .where(eq(tenants.id, id))
     else await tx.insert(tenants).values({ id, ...place, status: 'active', created: time, ...held })
     if (before) await recordLeftovers(tx, before.uid, before.home)
     await tx.query('delete from remains where uid = ? and home = ?', [uid, home])
     await recordOperatorEvent(tx, event, id, metadata)
   })
 
-/** A copy takes minutes, in which others may move, delete or restore the tenant. @throws 409 TENANT_CHANGED */
-async function assertUnchanged(tx: Tx, { id, uid, home }: TenantRecord) {
-  if (await tx.$count(tenants, and(eq(tenants.uid, uid), eq(tenants.home, home)))) return
-  const message = `The tenant "${id}" was moved, deleted or restored meanwhile. Look at it, and start again.`
-  throw new Problem(409, 'TENANT_CHANGED', message)
+/** @throws 409 TENANT_CHANGED when the tenant is another one, or the restore was undone because this process seemed dead */
+async function assertPaused(tx: Tx, before: TenantRecord, uid: string) {
+  await assertUnchanged(tx, before)
+  const current = await tx.select().from(tenants).where(eq(tenants.id, before.id)).get()
+  if (current?.restoring?.uid === uid) return
+  throw new Problem(409, 'TENANT_CHANGED', `The restore of "${before.id}" was undone meanwhile. Start it again.`)
 }
 
 async function syncFile(path: string) {

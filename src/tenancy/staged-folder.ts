@@ -6,10 +6,15 @@ import { StorageFull } from '../storage/errors'
 import type { DatabaseLocation } from '../storage/port'
 
 /** The folder of copies that are being made, which no tenant is served from. */
-const STAGING = '.staging'
+export const STAGING = '.staging'
 
 /** A folder of its own for a copy, on the disk of the data. It is removed when this is disposed of. */
-export type StagedFolder = Disposable & { path: string; locate(identity: string): DatabaseLocation; file: string }
+export type StagedFolder = Disposable & {
+  name: string
+  path: string
+  locate(identity: string): DatabaseLocation
+  file: string
+}
 
 /**
  * Creates a folder for a copy of so many bytes, and removes abandoned ones.
@@ -26,6 +31,7 @@ export function createStagedFolder(bytes: number): StagedFolder {
   const path = join(staging, name)
   mkdirSync(path, { mode: 0o700 })
   return {
+    name,
     path,
     file: join(path, 'data.db'),
     locate: (identity) => ({ tenant: '', file: `${STAGING}/${name}/data.db`, identity }),

@@ -20,6 +20,30 @@ export const tenants = sqliteTable('tenants', {
   schemaProblem: text('schema_problem'),
   /** Since when nothing leaves it, because it is a copy; null for others. */
   outgoingHeld: timestamp('outgoing_held'),
+  /** The restore that is replacing its data; null for others. */
+  restoring: text({ mode: 'json' }).$type<PendingRestore>(),
+  /** The server in whose folder its file is, where several servers share the registry. */
+  fileServer: text('file_server'),
+})
+
+/**
+ * A restore in place that has begun: the identity of the new data, the staged folder in which they are, and where the
+ * database before goes (both relative to the data folder).
+ */
+export type PendingRestore = { uid: string; staged: string; trash: string; since: string }
+
+/** What operators chose for the whole installation, by name. */
+export const installationSettings = sqliteTable('installation_settings', {
+  name: text().primaryKey(),
+  value: text({ mode: 'json' }).$type<unknown>().notNull(),
+})
+
+/** The servers that share the registry. Each touches `seen` every few seconds. */
+export const servers = sqliteTable('servers', {
+  name: text().primaryKey(),
+  details: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
+  started: timestamp().notNull(),
+  seen: timestamp().notNull(),
 })
 
 /** What the operator allows a tenant. */

@@ -11,15 +11,18 @@ import { pickHome } from './buckets'
 import { cached, dropCache, writeInvalidating } from './cache'
 import { requestHost } from './client-connection'
 import { keepContents, recordContents } from './content-remains'
-import { checkDatabase, createTenantFolder, databases, hasTenantFolder, moveToTrash, tenantFolder } from './databases'
+import { checkDatabase, createTenantFolder, databases, hasTenantFolder, tenantFolder } from './databases'
 import { assignHosts } from './hosts'
 import { ensureSecrets } from './installation-keys'
 import { throwHostNotFound, throwTenantNotFound } from './missing-tenant'
 import { recordOperatorEvent } from './operator-events'
-import { locationOf, recordLeftovers, type TenantRecord, translateStoreError } from './placement'
+import { settleRestore } from './pending-restores'
+import { locationOf, recordLeftovers, restoring, type TenantRecord, translateStoreError } from './placement'
 import { releaseInThreads } from './reader-threads'
 import { registry } from './registry'
 import { hosts, tenants } from './tables'
+import { moveToTrash } from './tenant-files'
+import { forgetFolder, recordFolder, trashAbandonedFolders } from './tenant-folders'
 import { getTenantInfo, isRegistered } from './tenant-list'
 
 /** One tenant's data: `db` reads, `write` writes. Of a served tenant, `place` is where the data are. */
@@ -33,11 +36,11 @@ export type Tenant = Store & { tenant: string; place?: DatabaseLocation }
 export function resolveTenant(request: Request, fallbackId?: string | null): Tenant | Promise<Tenant> {
   const tenantId = (config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')) || fallbackId
   const entry = tenantId ? findById(tenantId) : findByHost(requestHost(request))
-  if (entry && !(entry instanceof Promise)) return recordRequest(request, openTenant(entry))
+  if (entry && !(entry instanceof Promise) && !entry.restoring) return recordRequest(request, openTenant(entry))
   const findRecord = async () =>
     (await entry) ??
     (tenantId ? throwTenantNotFound(tenantId) : ((await findDefaultTenant()) ?? throwHostNotFound(request)))
-  return (async () => recordRequest(request, openTenant(await findRecord())))()
+  return (async () => recordRequest(request, await openSettled(await findRecord())))()
 }
 
 /**
@@ -47,10 +50,10 @@ export function resolveTenant(request: Request, fallbackId?: string | null): Ten
  */
 export function resolveHostTenant(request: Request): Tenant | Promise<Tenant | undefined> {
   const entry = findByHost(requestHost(request))
-  if (entry && !(entry instanceof Promise)) return recordRequest(request, openTenant(entry))
+  if (entry && !(entry instanceof Promise) && !entry.restoring) return recordRequest(request, openTenant(entry))
   return (async () => {
     const record = (await entry) ?? (await findDefaultTenant())
-    return record && recordRequest(request, openTenant(record))
+    return record && recordRequest(request, await openSettled(record))
   })()
 }
 
@@ -76,14 +79,14 @@ function recordRequest(request: Request, tenant: CachedTenant): Tenant {
 
 /** Returns the tenant with this id. @throws 404 TENANT_NOT_FOUND, 403 TENANT_SUSPENDED */
 export const getTenant = async (id: string): Promise<Tenant> =>
-  openTenant((await findById(id)) ?? throwTenantNotFound(id))
+  openSettled((await findById(id)) ?? throwTenantNotFound(id))
 
 /**
  * Returns the tenant with this id, also when it is suspended, for work that is not part of a request.
  * @throws 404 TENANT_NOT_FOUND
  */
 export const getTenantAnyStatus = async (id: string): Promise<Tenant> => {
-  const entry = (await findById(id)) ?? throwTenantNotFound(id)
+  const entry = await settled((await findById(id)) ?? throwTenantNotFound(id))
   return { tenant: id, ...storeOf(entry) }
 }
 
@@ -93,7 +96,7 @@ export const isOutgoingHeld = async (id: string): Promise<boolean> => !!(await f
 /** Returns the tenant of a host, or undefined when there is none or it is suspended. */
 export const findTenantByHost = async (host: string): Promise<Tenant | undefined> => {
   const entry = await findByHost(host)
-  return entry?.status === 'active' ? openTenant(entry) : undefined
+  return entry?.status === 'active' ? openSettled(entry) : undefined
 }
 
 /**
@@ -104,6 +107,7 @@ export const findTenantByHost = async (host: string): Promise<Tenant | undefined
 export async function createTenant(id: string, names: string[] = []): Promise<Tenant> {
   assertTenantId(id)
   if (await isRegistered(id)) throw tenantExists(id)
+  await trashAbandonedFolders(id)
   if (hasTenantFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${tenantFolder(id)} already exists. Move it away first.`)
   // The keys are created before the first tenant: once there is one, missing keys count as lost.
@@ -146,7 +150,7 @@ async function markDatabaseMade(entry: TenantRecord): Promise<TenantRecord> {
  * their tables. @throws 404 TENANT_NOT_FOUND
  */
 export const checkTenantDatabase = async (id: string, isComplete = false) =>
-  checkDatabase(locationOf((await findById(id)) ?? throwTenantNotFound(id)), isComplete)
+  checkDatabase(locationOf(await settled((await findById(id)) ?? throwTenantNotFound(id))), isComplete)
 
 /** Returns the tenants that had requests since a moment of `performance.now()`. */
 export const listServedSince = (moment: number): Tenant[] =>
@@ -200,11 +204,17 @@ export async function setHosts(id: string, names: string[]) {
   await replaced.catch((error) => throwConflict(error))
 }
 
-/** Deletes a tenant. Its files are moved, not deleted; returns where they are now. @throws 404 TENANT_NOT_FOUND */
+/**
+ * Deletes a tenant. Its files are moved, not deleted; returns where they are now.
+ * @throws 404 TENANT_NOT_FOUND, 503 RESTORING
+ */
 export async function deleteTenant(id: string): Promise<string | undefined> {
+  await settleRestore(id)
   const deleted = await writeInvalidating(registry, 'tenants', async (tx) => {
     const removed = await tx.delete(tenants).where(eq(tenants.id, id)).returning().get()
+    if (removed?.restoring) throw restoring()
     if (!removed) return
+    if (hasTenantFolder(id)) await recordFolder(tx, removed)
     await recordLeftovers(tx, removed.uid, removed.home)
     await recordContents(tx, removed)
     await recordOperatorEvent(tx, 'tenant-deleted', id)
@@ -213,7 +223,9 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
   if (!deleted) return throwTenantNotFound(id)
   cachedTenants.delete(id)
   await databases.retire(locationOf(deleted), tenantMigrations)
-  return moveToTrash(id)
+  const trash = moveToTrash(id)
+  if (trash) await registry.write((tx) => forgetFolder(tx, deleted))
+  return trash
 }
 
 /**
@@ -221,7 +233,7 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
  * @throws 404 TENANT_NOT_FOUND
  */
 export async function migrateTenant(id: string) {
-  const entry = (await findById(id)) ?? throwTenantNotFound(id)
+  const entry = await settled((await findById(id)) ?? throwTenantNotFound(id))
   await storeOf(entry).db.query('select 1')
   // The process that created the tenant may have been stopped before this.
   if (!entry.made) await markDatabaseMade(entry)
@@ -254,6 +266,11 @@ databases.onClose((place) => {
   if (closed) dropCache(closed)
   return releaseInThreads(place)
 })
+
+/** Returns the record of a tenant that no restore is replacing. @throws 503 RESTORING */
+const settled = async (entry: TenantRecord) => (entry.restoring ? settleRestore(entry.id) : entry)
+
+const openSettled = async (entry: TenantRecord) => openTenant(await settled(entry))
 
 function openTenant(entry: TenantRecord): CachedTenant {
   const { id, uid, status, home, moved, made } = entry

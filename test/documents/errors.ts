@@ -147,6 +147,10 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   REQUEST_TIMEOUT: [[408], 'The body arrived too slowly, or stopped arriving.'],
   RESTRICTED_LABEL: [[403], 'Only admins of the tenant assign this label.'],
   RESTRICTED_ROLE: [[403], 'Only admins of the tenant assign this workspace role.'],
+  RESTORING: [
+    [503],
+    'The data of the tenant are being restored from a backup; repeat the request after `Retry-After`.',
+  ],
   ROUTE_NOT_FOUND: [[404], 'There is no such path.'],
   SEALED_UNREADABLE: [[500], 'A secret was encrypted with a key that is lost; save it again.'],
   SECOND_FACTOR_REQUIRED: [[401], 'Send `details.challenge` with a code of the second factor.'],
@@ -167,6 +171,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   TENANT_CHANGED: [[409], 'The tenant was moved, deleted or restored during a restore; start again.'],
   TENANT_DAMAGED: [[503], 'The database of the tenant is missing or damaged; `atoll doctor` says what to do.'],
   TASK_RUNNING: [[409], 'Another task of the operator has to end first.'],
+  TENANT_DELETED: [[409], 'The folder belongs to a tenant that was being deleted; `atoll doctor --fix` moves it away.'],
   TENANT_MOVING: [[409], 'The tenant is being moved already.'],
   TENANT_SUSPENDED: [[403], 'The operator has suspended the tenant.'],
   TENANT_TOO_BUSY: [[503], 'The tenant changes faster than it can be copied; it was not moved.'],

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { moveDatabaseToTrash, tenantFolder } from '../../src/tenancy/databases'
+import { tenantFolder } from '../../src/tenancy/databases'
+import { moveDatabaseToTrash } from '../../src/tenancy/tenant-files'
 
 test('the files that users uploaded stay where they are when a database goes to the trash', async () => {
   const id = `t${crypto.randomUUID()}`

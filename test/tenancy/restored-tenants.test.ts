@@ -1,10 +1,20 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync } from 'node:fs'
+import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
-import { databases, hasTenantFolder } from '../../src/tenancy/databases'
+import { checkUnknownFolders } from '../../src/operations/checks'
+import { adoptTenant, listUnknownFolders } from '../../src/tenancy/adoption'
+import { databases, hasTenantFolder, tenantFolder } from '../../src/tenancy/databases'
+import { pauseTenant } from '../../src/tenancy/pending-restores'
+import { registry } from '../../src/tenancy/registry'
 import { prepareRestoredTenant, serveStagedDatabase } from '../../src/tenancy/restored-tenants'
 import { createStagedFolder } from '../../src/tenancy/staged-folder'
-import { deleteTenant, getTenant } from '../../src/tenancy/tenants'
+import { tenants } from '../../src/tenancy/tables'
+import { listAbandonedFolders, recordFolder } from '../../src/tenancy/tenant-folders'
+import { createTenant, deleteTenant, getTenant, getTenantAnyStatus } from '../../src/tenancy/tenants'
+import { findRecord } from '../backups/fixtures'
 import { createTestTenant } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(60_000)
 
@@ -21,4 +31,52 @@ test('a restore in place of a tenant that was deleted meanwhile is refused, and 
   await expect(serving).rejects.toMatchObject({ status: 409, code: 'TENANT_CHANGED' })
   await expect(getTenant(id)).rejects.toMatchObject({ code: 'TENANT_NOT_FOUND' })
   expect(hasTenantFolder(id)).toBe(false)
+})
+
+describe('a tenant whose data are being replaced', () => {
+  const pause = async (id: string) => {
+    const [before, staged] = [(await findRecord(id))!, createStagedFolder(0)]
+    const paused = await pauseTenant(before, Bun.randomUUIDv7(), staged.name)
+    return { paused, staged }
+  }
+
+  test('answers 503 RESTORING with Retry-After, can be neither deleted nor restored again, and comes back', async () => {
+    const t = await createTestTenant()
+    const { paused, staged } = await pause(t.id)
+    const refused = await t.as('admin').get('/blueprints')
+    expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([503, 'RESTORING', '2'])
+    await expect(deleteTenant(t.id)).rejects.toMatchObject({ code: 'RESTORING' })
+    await expect(getTenantAnyStatus(t.id)).rejects.toMatchObject({ code: 'RESTORING' })
+    await expect(pauseTenant((await findRecord(t.id))!, 'another', 'another')).rejects.toMatchObject({
+      code: expect.stringMatching(/^(RESTORING|TENANT_MOVING)$/),
+    })
+    await paused[Symbol.asyncDispose]()
+    staged[Symbol.dispose]()
+    await waitUntil(async () => (await t.as('admin').get('/blueprints')).status === 200)
+    expect((await findRecord(t.id))!.restoring).toBeNull()
+  })
+})
+
+describe('a folder whose deletion was interrupted', () => {
+  test('goes to the trash when its id is used again, and is not offered for adoption', async () => {
+    const id = `t${crypto.randomUUID()}`
+    await createTenant(id)
+    const { uid } = (await findRecord(id))!
+    await databases.release({ tenant: id, file: `${id}/data.db`, identity: uid })
+    await registry.write(async (tx) => {
+      await tx.delete(tenants).where(eq(tenants.id, id))
+      await recordFolder(tx, { id, uid })
+    })
+    mkdirSync(tenantFolder(id), { recursive: true })
+    expect(await listUnknownFolders()).not.toContain(id)
+    expect(await checkUnknownFolders()).toContainEqual({
+      check: `folder ${id}`,
+      ok: false,
+      message: expect.stringContaining('was being deleted'),
+    })
+    await expect(adoptTenant(id)).rejects.toMatchObject({ status: 409, code: 'TENANT_DELETED' })
+    await createTenant(id)
+    expect((await findRecord(id))!.uid).not.toBe(uid)
+    expect(await listAbandonedFolders()).not.toContain(id)
+  })
 })

@@ -14,6 +14,7 @@ const TITLES: Record<string, string> = {
   'tenant-deleted': 'Deleted',
   'tenant-moved': 'Moved',
   'tenant-restored': 'Restored',
+  'tenant-restore-undone': 'Restore undone',
   'tenant-cloned': 'Copied',
   'tenant-outgoing-resumed': 'Acts outside again',
   'tenant-imported': 'Imported',

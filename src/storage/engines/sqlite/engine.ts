@@ -26,7 +26,7 @@ import { checkFile } from './file-check'
 import type { CheckResult } from './file-check-worker'
 import { copyDatabaseFile, type FileCopyControl } from './file-copy'
 import { queryFile } from './file-query'
-import { lockFolder } from './folder-lock'
+import { lockFolder, tryLock } from './folder-lock'
 import { LazyWriter, type WriteAccess } from './lazy-writer'
 import { type LogListener, type LogObserver, LogObservers } from './log-observer'
 import { migrateDatabase } from './migration'
@@ -284,6 +284,12 @@ export class Sqlite implements Engine {
   /** Makes this process the only server of the folder. @throws ConfigError when another process serves it */
   async lockFolder() {
     this.#folderLock = lockFolder(await this.#getOpenFile(), this.options.folder)
+  }
+
+  /** Takes a lock of the name of a file, which ends with the process at the latest; undefined while somebody has it. */
+  async tryLock(path: string): Promise<Disposable | undefined> {
+    const lock = tryLock(await this.#getOpenFile(), path)
+    return lock && { [Symbol.dispose]: () => lock.close() }
   }
 
   vectorSearch = (): VectorSearch => (this.options.vectorExtension ? 'sqlite-vec' : 'javascript')

@@ -5,19 +5,27 @@ import { Busy, toStorageError } from '../../errors'
 import type { OpenFile, SqliteConnection } from './drivers'
 
 /**
- * Makes this process the only server of a folder, by a lock that the system releases with the process: no stale lock
- * remains after a crash. Commands beside a running server do not take it. Close the returned connection to release it.
- * @throws ConfigError when another process serves the folder
+ * Takes a lock that the system releases with the process, so that no stale lock remains after a crash. Returns undefined
+ * while another process, or this one, has it. Close the returned connection to release it.
  */
-export function lockFolder(connect: OpenFile, folder: string): SqliteConnection {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const lock = connect(join(folder, 'lock.db'))
+export function tryLock(connect: OpenFile, path: string): SqliteConnection | undefined {
+  const lock = connect(path)
   try {
     lock.exec('pragma busy_timeout = 0; begin exclusive')
     return lock
   } catch (cause) {
     lock.close()
     if (!(toStorageError(cause) instanceof Busy)) throw cause
-    throw new ConfigError(`Another process serves the folder "${folder}". Stop it, or choose another ATOLL_TENANTS.`)
   }
+}
+
+/**
+ * Makes this process the only server of a folder. Commands beside a running server do not take this lock.
+ * @throws ConfigError when another process serves the folder
+ */
+export function lockFolder(connect: OpenFile, folder: string): SqliteConnection {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const lock = tryLock(connect, join(folder, 'lock.db'))
+  if (lock) return lock
+  throw new ConfigError(`Another process serves the folder "${folder}". Stop it, or choose another ATOLL_TENANTS.`)
 }
