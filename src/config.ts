@@ -76,7 +76,7 @@ export const Settings = Type.Object({
     pattern: '^([a-z0-9][a-z0-9-]{0,62})?$',
     expected: 'the id of a tenant',
     description:
-      'the tenant used when neither header nor host names one; default: the only tenant, if there is exactly one',
+      'the tenant used at every host of no tenant; default: the only tenant, or what `atoll tenant default` says',
   }),
   ATOLL_HOST_CLAIMS: Type.Union([Type.Literal('off'), Type.Literal('dns'), Type.Literal('open')], {
     default: 'off',

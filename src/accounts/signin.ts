@@ -4,7 +4,8 @@ import { success } from '../core/shapes'
 import { normalizeForLookup } from '../core/text-normalization'
 import { getSettings } from '../platform/settings/tenant-settings'
 import type { Tx } from '../storage/port'
-import { clientIp, clientNetwork } from '../tenancy/client-connection'
+import { clientIp, clientNetwork, isForwarded, isLocalRequest } from '../tenancy/client-connection'
+import { hasSeveralTenants } from '../tenancy/default-tenant'
 import type { Tenant } from '../tenancy/tenants'
 import { issueAccessToken } from './access-tokens'
 import { type ActiveWorkspace, findActiveWorkspace } from './actors'
@@ -55,7 +56,7 @@ export async function signIn(tenant: Tenant, input: SignIn, answer: HttpContext)
   const subjects = { account, address: clientNetwork(answer.request), device, telling: { user: user?._id } }
   const owner = toWorkOwner(tenant, answer.request)
   if (!(await verifyPassword(owner, password, user?.password, () => countAttempt(tenant, subjects)))) {
-    throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or password is incorrect.')
+    throw await wrongCredentials(tenant, answer.request)
   }
   // Both write, and so share a commit.
   const [payload] = await Promise.all([
@@ -63,6 +64,13 @@ export async function signIn(tenant: Tenant, input: SignIn, answer: HttpContext)
     recordSuccess(tenant, subjects),
   ])
   return payload
+}
+
+/** On the server's own machine it may be unexpected which of several tenants was asked. */
+async function wrongCredentials({ tenant }: Tenant, request: Request) {
+  const isTold = isLocalRequest(request) && !isForwarded(request) && (await hasSeveralTenants())
+  const message = `The username or password is incorrect.${isTold ? ` The tenant "${tenant}" was asked.` : ''}`
+  return new Problem(401, 'INVALID_CREDENTIALS', message, isTold ? { details: { tenant } } : {})
 }
 
 /** Signs in a user whose password was right. */

@@ -47,7 +47,7 @@ export async function cloneTenant(
     secrets: withoutSecrets ? 'dropped' : 'kept',
     isDetached: true,
   })
-  await serveStagedDatabase(clone, staged, { event: 'tenant-cloned', metadata: { from } })
+  await serveStagedDatabase(clone, staged, { event: 'tenant-cloned', from, metadata: { from } })
   const lostSecrets = withoutSecrets ? 0 : lost
   return { tenant: as, from, files, lostSecrets, omittedSecrets, ms: Math.round(performance.now() - startedAt) }
 }

@@ -65,14 +65,26 @@ export async function restoreTenant(
   const files = await restoreContents(backup, secrets, { tenant: restored.id, contents, staged, control })
   const { created } = manifest
   control.signal?.throwIfAborted()
-  const { trash } = await serveStagedDatabase(restored, staged, {
+  const { trash, isHeld } = await serveStagedDatabase(restored, staged, {
     event: 'tenant-restored',
+    from: manifest.tenant,
     metadata: { place, created },
   })
   const rows = Object.values(manifest.rows).reduce((sum, count) => sum + count, 0)
   const ms = Math.round(performance.now() - startedAt)
   const logged = until === undefined ? {} : { until: toIsoString(until) }
-  return { tenant: restored.id, place, created, ...logged, rows, files, lostSecrets, ms, ...(trash && { trash }) }
+  return {
+    tenant: restored.id,
+    place,
+    created,
+    ...logged,
+    rows,
+    files,
+    lostSecrets,
+    ms,
+    ...(trash && { trash }),
+    ...(isHeld && { outgoingHeld: true }),
+  }
 }
 
 /** @throws 409 OTHER_KEYS when the secrets in a backup cannot be decrypted here */

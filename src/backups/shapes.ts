@@ -79,6 +79,9 @@ export const RestoredTenant = t.Object({
   lostSecrets: t.Number({ description: 'how many secrets are left out' }),
   ms: t.Number({ description: 'how long it took' }),
   trash: t.Optional(t.String({ description: 'where the replaced files are now' })),
+  outgoingHeld: t.Optional(
+    t.Boolean({ description: 'true for a copy beside its origin, which does nothing outside until it is resumed' }),
+  ),
 })
 export type RestoredTenant = Static<typeof RestoredTenant>
 

@@ -98,6 +98,24 @@ function requireRemoteCommand(program: Command, command: Command) {
   command.error(`"${command.name()}" works on the data here. Run it on the machine of the server, without --url.`)
 }
 
+/** Commander would print the help of the commands above an unknown one, and exit with 0. */
+function assertHelpedCommand(program: Command, args: string[]) {
+  if (!args.includes('--help') && !args.includes('-h')) return
+  let current = program
+  for (let place = 0; place < args.length && current.commands.length; place++) {
+    const arg = args[place]!
+    if (arg === '--') return
+    if (arg.startsWith('-')) {
+      const takesValue = current.options.some((option) => option.required && option.long === arg)
+      if (takesValue) place++
+      continue
+    }
+    current =
+      current.commands.find((command) => command.name() === arg) ??
+      current.error(`There is no command "${args.slice(0, place + 1).join(' ')}".`)
+  }
+}
+
 function findCommand(program: Command, names: string[]) {
   let current = program
   for (const name of names)
@@ -127,6 +145,7 @@ export async function run(argv: string[]) {
   const program = createProgram()
   throwUsageErrors(program)
   try {
+    assertHelpedCommand(program, argv.slice(2))
     await program.parseAsync(argv)
   } catch (error) {
     // Help and version are already printed; printing the help because a subcommand is missing is a failure.

@@ -1,15 +1,16 @@
 import { Command } from 'commander'
-import { findBackup, findLatest } from '../backups/backup-list'
+import { findBackup, findLatest, type StoredBackup } from '../backups/backup-list'
 import { configuredEncryption, readIdentityFile, readPassphraseFile } from '../backups/encryption'
 import { restoreInstallation } from '../backups/installation-backup'
 import { type RestoreOptions, restoreTenant } from '../backups/restore'
 import type { RestoredTenant } from '../backups/shapes'
-import { parseIsoDateTime } from '../core/clock'
+import { parseIsoDateTime, toIsoString } from '../core/clock'
 import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
 import { isRegistered, listTenants } from '../tenancy/tenant-list'
 import { requireConfirmation } from './confirmation'
 import { findRemoteServer } from './installation'
+import { invocation } from './invocation'
 import { describeMissingFiles, pluralize, runAndPrint } from './output'
 import { type ProgressDisplay, showProgress } from './progress'
 
@@ -59,6 +60,7 @@ Examples:
         if (server) return restoreRemotely(server, address, options, command)
         await import('../app') // areas name the tables of their credentials
         const backup = await findBackup(address, at)
+        if (at !== undefined && !backup.folder) assertMoment(backup, at)
         const restoreOptions: RestoreOptions = {
           secrets: {
             passphrase: options.passphraseFile
@@ -86,11 +88,14 @@ Examples:
       ({ restored, missing, failed }) =>
         [
           ...restored.map(
-            ({ tenant, created, until, rows, files, ms, lostSecrets, trash }) =>
+            ({ tenant, created, until, rows, files, ms, lostSecrets, trash, outgoingHeld }) =>
               `Restored the tenant "${tenant}" as of ${until ?? created}: ${pluralize(rows, 'row')}, ${pluralize(files.count, 'content')} of files in ${ms} ms.` +
               describeMissingFiles(files) +
               (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} had to be left out; enter them again.` : '') +
-              (trash ? ` The replaced files are in ${trash}.` : ''),
+              (trash ? ` The replaced files are in ${trash}.` : '') +
+              (outgoingHeld
+                ? ` It is a copy that does nothing outside until you run: ${invocation} tenant resume ${tenant} --outgoing`
+                : ''),
           ),
           ...missing.map((id) => `${id}: there is no backup of this tenant.`),
           ...failed.map(({ tenant, message }) => `${tenant}: FAILED. ${message}`),
@@ -142,6 +147,14 @@ async function restoreAll(
   }
   if (result.failed.length || result.missing.length) process.exitCode = 1
   return result
+}
+
+/** A backup that is named itself has one state only. @throws 404 BACKUP_NOT_FOUND for another moment */
+function assertMoment({ manifest: { created, complete }, place }: StoredBackup, at: number) {
+  const [from, until] = [Math.floor(Date.parse(created) / 1_000) * 1_000, Date.parse(complete)]
+  if (at >= from && at <= until) return
+  const message = `${place} has the state of ${complete}, not that of ${toIsoString(at)}. Leave out --at, or name the folder above it, whose backups are searched.`
+  throw new Problem(404, 'BACKUP_NOT_FOUND', message)
 }
 
 function parseTime(text: string, command: Command): number {

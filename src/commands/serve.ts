@@ -120,6 +120,11 @@ async function prepareInstallation({ demo }: ServeOptions): Promise<Installation
   log.info({ event: 'start', version, bun: Bun.version, folder: resolve(config.ATOLL_TENANTS), engine })
   const { countTenants } = await import('../tenancy/tenant-list')
   const tenants = await countTenants()
+  if (tenants > 1) {
+    const { describeDefaultTenant, getDefaultTenant } = await import('../tenancy/default-tenant')
+    const chosen = await getDefaultTenant()
+    log.info({ event: 'default-tenant', ...chosen, message: describeDefaultTenant(chosen) })
+  }
   const { createFirstTenant } = await import('./first-steps')
   if (!tenants && !demo) await createFirstTenant()
   return { tenants, isFirstStart: !tenants }

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
-import { config } from '../config'
 import { parseSize } from '../core/byte-size'
 import { QUOTA_KINDS, type QuotaChange, type QuotaKind } from '../limits/shapes'
 import { adoptTenant } from '../tenancy/adoption'
+import { describeDefaultTenant } from '../tenancy/default-tenant'
 import { requireConfirmation } from './confirmation'
 import { findInstallation } from './installation'
 import type { Installation } from './installation/installation'
@@ -11,6 +11,7 @@ import { collectValues } from './option-values'
 import { describeMissingFiles, formatTable, pluralize, runAndPrint } from './output'
 import { readPassword } from './password'
 import { showProgress } from './progress'
+import { tenantDefault } from './tenant-default'
 
 const tenantCommand = (name: string, description: string) =>
   new Command(name).description(description).argument('<id>', 'the id of the tenant').option('--json', 'print JSON')
@@ -50,7 +51,7 @@ Example:
         const admin = username && password ? { username, password, ...(email && { email }) } : undefined
         const installation = findInstallation(command)
         const created = await installation.createTenant({ id, hosts: host, ...(admin && { admin }) })
-        await warnAboutSecondTenant(installation, options)
+        await announceDefaultTenant(installation, options)
         return created
       },
       ({ id, hosts }, _id, { adminUsername }) =>
@@ -65,12 +66,11 @@ Example:
     ),
   )
 
-/** Warns about the effect of a second tenant on requests without a known host. */
-async function warnAboutSecondTenant(installation: Installation, { json }: CreateOptions) {
-  const all = await installation.listTenants()
-  if (json || config.ATOLL_DEFAULT_TENANT || all.length !== 2) return
+/** Says who goes on answering where no host names a tenant, when there is a choice for the first time. */
+async function announceDefaultTenant(installation: Installation, { json }: CreateOptions) {
+  if (json || (await installation.listTenants()).filter(({ outgoingHeld }) => !outgoingHeld).length !== 2) return
   console.error(
-    'With two tenants, requests whose host belongs to neither are refused. Set ATOLL_DEFAULT_TENANT to the tenant that should answer them.',
+    `${describeDefaultTenant(await installation.getDefaultTenant())} Change that with: ${invocation} tenant default`,
   )
 }
 
@@ -250,4 +250,5 @@ export const tenant = new Command('tenant')
   .addCommand(clone)
   .addCommand(adopt)
   .addCommand(hosts)
+  .addCommand(tenantDefault)
   .addCommand(quotas)

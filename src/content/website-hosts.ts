@@ -65,10 +65,10 @@ export async function withClaimedHosts({ tenant }: Tenant, state: ConfigurationS
 export async function listHostStates({ tenant }: Tenant, metadata: Row['metadata']): Promise<WebsiteHost[]> {
   const { hosts } = websitesOf({ metadata, version: 0 })
   if (!hosts.length) return []
-  const [holders, unmapped] = await Promise.all([findHostOwners(hosts), getDefaultTenantId()])
-  return hosts.map((host) => {
+  const [holders, answering] = await Promise.all([findHostOwners(hosts), Promise.all(hosts.map(getDefaultTenantId))])
+  return hosts.map((host, place) => {
     const holder = holders.get(host)
-    if ((holder ?? unmapped) === tenant) return { host, state: 'served' }
+    if ((holder ?? answering[place]) === tenant) return { host, state: 'served' }
     if (holder || isPublicHost(host)) return { host, state: 'taken', message: TAKEN_MESSAGE }
     if (!isPublicName(host)) return { host, state: 'unproven', message: OPERATOR_ONLY_MESSAGE }
     if (config.ATOLL_HOST_CLAIMS !== 'dns') return { host, state: 'unproven', message: ASK_OPERATOR_MESSAGE }

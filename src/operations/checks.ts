@@ -7,6 +7,7 @@ import { now, toIsoString } from '../core/clock'
 import { parseList } from '../core/setting-types'
 import { listUnknownFolders } from '../tenancy/adoption'
 import { findDataFolderRisk } from '../tenancy/databases'
+import { describeDefaultTenant, getDefaultTenant } from '../tenancy/default-tenant'
 import { findSecretsProblem } from '../tenancy/installation-keys'
 import { isSecretsFileExposed, secretsFile } from '../tenancy/secrets-file'
 import { listAbandonedFolders } from '../tenancy/tenant-folders'
@@ -70,9 +71,8 @@ export async function checkSecrets(): Promise<Check> {
 
 /** Checks whether requests without a known header or host reach a tenant, and whether others could take its hosts. */
 export async function checkDefaultTenant(): Promise<Check[]> {
-  const [id, all] = [config.ATOLL_DEFAULT_TENANT, await listTenants()]
-  if (!id) return []
-  const check = 'default tenant'
+  const [id, all, check] = [config.ATOLL_DEFAULT_TENANT, await listTenants(), 'default tenant']
+  if (!id) return all.length < 2 ? [] : [await describeUnset(all.map((tenant) => tenant.id))]
   const defaultTenant = all.find((tenant) => tenant.id === id)
   if (!defaultTenant) return [{ check, ok: false, message: `there is no tenant "${id}"; change ATOLL_DEFAULT_TENANT` }]
   const hosts = [...defaultTenant.hosts, ...parseList(config.ATOLL_PUBLIC_HOSTS)]
@@ -82,6 +82,14 @@ export async function checkDefaultTenant(): Promise<Check[]> {
   if (all.length < 2 || config.ATOLL_HOST_CLAIMS !== 'open' || hosts.length) return [{ check, ok: true, message: own }]
   const message = `with ATOLL_HOST_CLAIMS=open other tenants can take its hosts: set ATOLL_PUBLIC_HOSTS, or use "atoll tenant hosts ${id} <host>"`
   return [{ check, ok: false, message }]
+}
+
+/** Names who answers where no host names a tenant, as there are several. */
+async function describeUnset(ids: string[]): Promise<Check> {
+  const chosen = await getDefaultTenant()
+  const isMissing = chosen.tenant !== null && !ids.includes(chosen.tenant)
+  const message = isMissing ? `There is no tenant "${chosen.tenant}".` : describeDefaultTenant(chosen)
+  return { check: 'default tenant', ok: !isMissing, message: `${message} Change that with "atoll tenant default".` }
 }
 
 const MAX_NAMED_TENANTS = 10

@@ -4,6 +4,7 @@ import { ProblemShape } from '../core/problem'
 import { SuccessShape } from '../core/shapes'
 import { ChosenRateLimits, QuotaChange, TenantQuotas } from '../limits/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
+import { chooseDefaultTenant, getDefaultTenant } from '../tenancy/default-tenant'
 import { listSettings } from './checks'
 import { listHomes } from './homes'
 import { describeHealth } from './installation-health'
@@ -15,6 +16,8 @@ import * as operatorTokens from './operator-tokens'
 import {
   CreatedOperatorToken,
   CreatedTenant,
+  DefaultTenant,
+  DefaultTenantChoice,
   DeletedTenant,
   LogLine,
   LogQuery,
@@ -251,6 +254,19 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute('listOperatorEvents', 'List what was done with tenants'),
     query: t.Object({ ...growingListQuery, tenant: t.Optional(t.String({ description: 'the id of a tenant' })) }),
     response: { 200: t.Array(OperatorEvent), ...listRefusals },
+  })
+  .get('/default-tenant', () => getDefaultTenant(), {
+    ...operatorRoute(
+      'getDefaultTenant',
+      'Get the tenant that answers where no host names one',
+      'ATOLL_DEFAULT_TENANT prevails over what the operator chooses here.',
+    ),
+    response: { 200: DefaultTenant, ...listRefusals },
+  })
+  .put('/default-tenant', ({ body }) => chooseDefaultTenant(body), {
+    ...operatorRoute('chooseDefaultTenant', 'Choose the tenant that answers where no host names one'),
+    body: DefaultTenantChoice,
+    response: { 200: DefaultTenant, 400: ProblemShape, ...refusals },
   })
   .get('/health', () => describeHealth(), {
     ...operatorRoute('getInstallationHealth', 'Check the installation'),

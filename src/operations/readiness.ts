@@ -3,13 +3,16 @@ import { Elysia, t } from 'elysia'
 import { config } from '../config'
 import { now } from '../core/clock'
 import { Problem, ProblemShape, summarizeErrors } from '../core/problem'
+import type { Store } from '../storage/port'
 import { findSecretsProblem } from '../tenancy/installation-keys'
-import { listStorageFailuresSince } from '../tenancy/placement'
+import { forgetStorageFailure, listStorageFailuresSince } from '../tenancy/placement'
 import { registry } from '../tenancy/registry'
+import { getTenantAnyStatus } from '../tenancy/tenants'
 
 const CHECK_TIMEOUT_MS = 3_000
 const CHECK_INTERVAL_MS = 1_000 // whoever asks more often gets the same answer
 const RECENT_FAILURE_MS = 10_000
+const MAX_RETRIED = 20 // tenants whose storage failed, at each check
 
 let isStopping = false
 let latest: { at: number; flaws: Promise<string[]> } | undefined
@@ -42,24 +45,25 @@ async function findFlaws(): Promise<string[]> {
     withTimeout(checkRegistry(), 'The registry of tenants does not answer.'),
     withTimeout(checkKeys(), 'The keys of the server cannot be read in time.'),
     withTimeout(checkDisk(), 'The disk of the data folder does not answer.'),
-    checkTenants(),
+    withTimeout(checkTenants(), 'The storage of a tenant does not answer.'),
   ])
   return flaws.filter((flaw) => flaw !== undefined)
 }
 
 /** A write that reaches the disk. Nothing reads what it writes. */
+const touch = ({ write }: Pick<Store, 'write'>) =>
+  write((tx) =>
+    tx.query(
+      `insert into versions (topic, version) values ('ready', 0)
+       on conflict ("topic") do update set version = 1 - versions.version`,
+    ),
+  )
+
 const checkRegistry = () =>
-  registry
-    .write((tx) =>
-      tx.query(
-        `insert into versions (topic, version) values ('ready', 0)
-         on conflict ("topic") do update set version = 1 - versions.version`,
-      ),
-    )
-    .then(
-      () => undefined,
-      () => 'The registry of tenants cannot be written.',
-    )
+  touch(registry).then(
+    () => undefined,
+    () => 'The registry of tenants cannot be written.',
+  )
 
 /** The public answer does not say where the keys are. */
 const checkKeys = () =>
@@ -76,7 +80,16 @@ async function checkDisk() {
     return 'The disk of the data folder is almost full. Make room, or lower ATOLL_MIN_FREE.'
 }
 
-function checkTenants() {
+/** A tenant whose database takes a write again has recovered. */
+async function checkTenants() {
+  const failures = listStorageFailuresSince(now() - RECENT_FAILURE_MS)
+  await Promise.all(
+    failures.slice(0, MAX_RETRIED).map(async (id) => {
+      const tenant = await getTenantAnyStatus(id)
+      await touch(tenant)
+      forgetStorageFailure(id)
+    }),
+  ).catch(() => {}) // it still fails
   const failed = listStorageFailuresSince(now() - RECENT_FAILURE_MS).length
   if (failed)
     return `The storage of ${failed === 1 ? 'a tenant' : `${failed} tenants`} has failed and is being reopened.`

@@ -49,6 +49,23 @@ export const OperatorTenant = t.Object({
 })
 export type OperatorTenant = Static<typeof OperatorTenant>
 
+/** Which tenant answers where neither a header nor a host names one. */
+export const DefaultTenantChoice = t.Object({
+  mode: t.Union([t.Literal('everywhere'), t.Literal('local'), t.Literal('none')], {
+    description:
+      'where it answers: at every host of no tenant, at localhost and IP addresses only, or nowhere; `local` without a tenant means the first one',
+  }),
+  tenant: t.Optional(t.Nullable(t.String({ maxLength: 63, description: 'the id of the tenant' }))),
+})
+
+export const DefaultTenant = t.Object({
+  mode: DefaultTenantChoice.properties.mode,
+  tenant: t.Nullable(t.String({ description: 'the id of the tenant; null when none answers' })),
+  source: t.Union([t.Literal('setting'), t.Literal('operator'), t.Literal('only'), t.Literal('first')], {
+    description: 'why: ATOLL_DEFAULT_TENANT, a choice of the operator, the only tenant, or the first of several',
+  }),
+})
+
 /** A new tenant, with the first administrator where they are known. */
 export const NewTenant = t.Object({
   id: t.String({ maxLength: 63, description: 'lower-case letters, digits and hyphens' }),

@@ -8,7 +8,7 @@ import { getDefaultTenantId } from '../tenancy/tenants'
  */
 export async function listSiteUrls(tenant: string, request: Request): Promise<string[]> {
   const { hosts } = await getTenantInfo(tenant)
-  const isDefault = !hosts.length && (await getDefaultTenantId()) === tenant
+  const isDefault = !hosts.length && (await getDefaultTenantId(requestHost(request))) === tenant
   const port = /:\d+$/.exec(requestAuthority(request))?.[0] ?? ''
   const scheme = isHttps(request) ? 'https' : 'http'
   return (isDefault ? [requestHost(request)] : hosts).map((host) => `${scheme}://${host}${port}/`)

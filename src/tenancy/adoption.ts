@@ -9,6 +9,7 @@ import { assertDecryptable } from './buckets'
 import { writeInvalidating } from './cache'
 import { keepContents } from './content-remains'
 import { checkDatabase, databases, hasDatabase, tenantFolder } from './databases'
+import { rememberFirstTenant } from './default-tenant'
 import { assignHosts } from './hosts'
 import { locationOf, type TenantRecord } from './placement'
 import { registry } from './registry'
@@ -31,7 +32,7 @@ export async function listUnknownFolders(): Promise<string[]> {
  * Registers a folder with a database as a tenant and returns the tenant. Its id is the folder's name.
  * @throws 400 INVALID_INPUT for a folder outside ATOLL_TENANTS or an invalid id
  * @throws 404 FOLDER_NOT_FOUND when the folder has no database
- * @throws 409 TENANT_EXISTS when the id, the folder or a host is taken
+ * @throws 409 TENANT_EXISTS when the id or the folder is taken, HOST_TAKEN
  * @throws 409 DATABASE_DAMAGED, TENANT_DELETED, TENANT_MOVED or OTHER_KEYS when the database cannot be served here
  */
 export async function adoptTenant(folder: string, hosts: string[] = []) {
@@ -59,6 +60,7 @@ export async function adoptTenant(folder: string, hosts: string[] = []) {
   await writeInvalidating(registry, 'tenants', async (tx) => {
     await keepContents(tx, id)
     await tx.insert(tenants).values({ ...entry, created: time })
+    await rememberFirstTenant(tx, id)
     await assignHosts(tx, id, hosts)
   }).catch((error) => throwConflict(error, id))
   return getTenantInfo(id)

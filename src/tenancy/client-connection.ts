@@ -47,6 +47,11 @@ export const isLocalRequest = (request: Request) =>
   !FORWARDING_HEADERS.some((name) => request.headers.has(name)) &&
   (!server || LOOPBACK_ADDRESSES.includes(clientIp(request)))
 
+/** Tells whether a proxy says that it has forwarded a request. */
+export const isForwarded = ({ headers }: Request) =>
+  ['forwarded', 'via', 'x-real-ip'].some((name) => headers.has(name)) ||
+  headers.keys().some((name) => name.startsWith('x-forwarded-'))
+
 /**
  * Tells whether a request came from this machine, or was forwarded from it by a trusted proxy. A proxy that is not
  * trusted may forward requests of anybody.

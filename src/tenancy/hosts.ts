@@ -14,11 +14,14 @@ import { hosts, origins } from './tables'
 /**
  * Replaces the hosts that the operator has assigned to a tenant. The operator's word prevails: a host that another
  * tenant has only claimed for a website is taken from it.
- * @throws 409 CONFLICT when a host is assigned to another tenant
+ * @throws 409 HOST_TAKEN when a host is assigned to another tenant; the host is named
  */
 export async function assignHosts(tx: Tx, tenant: string, names: string[]) {
+  const wanted = [...new Set(names.map(parseHost))]
+  const taken = (await findHosts(tx, wanted)).filter((row) => row.given && row.tenant !== tenant)
+  if (taken.length) throw hostGiven(taken)
   await tx.update(hosts).set({ given: false }).where(eq(hosts.tenant, tenant))
-  for (const host of new Set(names.map(parseHost))) {
+  for (const host of wanted) {
     await tx.delete(hosts).where(and(eq(hosts.host, host), ne(hosts.tenant, tenant), eq(hosts.given, false)))
     const ownRow = and(eq(hosts.host, host), eq(hosts.tenant, tenant))
     if (!(await tx.update(hosts).set({ given: true }).where(ownRow).returning().get()))
@@ -169,6 +172,14 @@ export function isPublicName(host: string) {
 
 /** Tells whether a host is one of the installation's own names. */
 export const isPublicHost = (host: string) => parseList(config.ATOLL_PUBLIC_HOSTS.toLowerCase()).includes(host)
+
+/** The operator, who gives hosts, may know which tenants have them. */
+const hostGiven = (taken: HostRow[]) => {
+  const owners = taken.map(({ host, tenant }) => `${host} already belongs to the tenant "${tenant}".`).join(' ')
+  return new Problem(409, 'HOST_TAKEN', `${owners} Remove it there first.`, {
+    details: { hosts: taken.map(({ host }) => host) },
+  })
+}
 
 const hostTaken = (taken: string[]) =>
   new Problem(

@@ -19,6 +19,7 @@ export type OperatorEventName =
   | 'tenant-imported'
   | 'backup-failed'
   | 'hosts-changed'
+  | 'default-tenant-changed'
   | 'limits-changed'
   | 'quotas-changed'
   | 'quota-warning'

@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { Problem } from '../core/problem'
 import { writeInvalidating } from './cache'
+import { rememberFirstTenant } from './default-tenant'
 import { recordOperatorEvent } from './operator-events'
 import { registry } from './registry'
 import { tenants } from './tables'
@@ -24,6 +25,7 @@ export async function resumeOutgoing(id: string) {
   if (!outgoingHeld) return
   await writeInvalidating(registry, 'tenants', async (tx) => {
     await tx.update(tenants).set({ outgoingHeld: null }).where(eq(tenants.id, id))
+    await rememberFirstTenant(tx, id)
     await recordOperatorEvent(tx, 'tenant-outgoing-resumed', id)
   })
 }

@@ -104,6 +104,9 @@ const storageFailures = new BoundedMap<string, number>(MAX_DAMAGES)
 export const listStorageFailuresSince = (time: number) =>
   [...storageFailures].flatMap(([tenant, failedAt]) => (failedAt >= time ? [tenant] : []))
 
+/** Forgets that the disk has failed for a tenant, because it works again. */
+export const forgetStorageFailure = (tenant: string) => void storageFailures.delete(tenant)
+
 const damages = new BoundedMap<string, { tenant: string; reason: string; time: number }>(MAX_DAMAGES)
 
 /** Returns the tenants that this process found damaged since then (ms since 1970). */

@@ -13,6 +13,7 @@ import { pickHome } from './buckets'
 import { writeInvalidating } from './cache'
 import { keepContents } from './content-remains'
 import { databases, hasTenantFolder, tenantFolder } from './databases'
+import { rememberFirstTenant } from './default-tenant'
 import { recordOperatorEvent } from './operator-events'
 import { assertUnchanged, pauseTenant, undoRestore } from './pending-restores'
 import { locationOf, recordLeftovers, type TenantRecord } from './placement'
@@ -26,8 +27,12 @@ import { assertTenantId, throwConflict } from './tenants'
 /** The tenant that a staged database becomes. It has a new `uid`, so that nobody takes its data for those before. */
 export type RestoreDestination = { id: string; uid: string; before?: TenantRecord }
 
-/** The event of the operator that tells where the data come from. */
-type DataOrigin = { event: 'tenant-restored' | 'tenant-cloned' | 'tenant-imported'; metadata: Record<string, string> }
+/** The event of the operator that tells where the data come from, and the tenant whose data they are. */
+type DataOrigin = {
+  event: 'tenant-restored' | 'tenant-cloned' | 'tenant-imported'
+  from?: string
+  metadata: Record<string, string>
+}
 
 /**
  * Checks that a tenant can be restored under an id.
@@ -56,19 +61,21 @@ export async function serveStagedDatabase(
   destination: RestoreDestination,
   staged: StagedFolder,
   origin: DataOrigin,
-): Promise<{ trash?: string }> {
+): Promise<ServedData> {
   const home = await pickHome()
   if (home) await copyToBucket({ ...destination, home }, staged)
   else await syncFile(staged.file)
   const { before } = destination
   if (before) return replaceTenant({ ...destination, before, home }, staged, origin)
-  await addTenant({ ...destination, home }, staged, origin)
-  return {}
+  return { isHeld: await addTenant({ ...destination, home }, staged, origin) }
 }
+
+/** Where the replaced files are, and whether the tenant is a copy that must not act outside. */
+type ServedData = { trash?: string; isHeld?: boolean }
 
 type PlacedDestination = RestoreDestination & { home: string }
 
-/** Serves staged data as a new tenant. */
+/** Serves staged data as a new tenant. Returns whether it is held as a copy. */
 async function addTenant({ id, uid, home }: PlacedDestination, staged: StagedFolder, origin: DataOrigin) {
   await registry.write((tx) => recordFolder(tx, { id, uid }))
   try {
@@ -79,7 +86,7 @@ async function addTenant({ id, uid, home }: PlacedDestination, staged: StagedFol
     return throwConflict(hasTenantFolder(id) ? new Conflict(error) : error, id)
   }
   try {
-    await register({ id, uid, home }, origin)
+    return await register({ id, uid, home }, origin)
   } catch (error) {
     moveToTrash(id)
     await registry.write((tx) => forgetFolder(tx, { id, uid }))
@@ -135,13 +142,17 @@ async function copyToBucket({ id, uid, home }: { id: string; uid: string; home: 
   await target.runExclusive(({ markServing }) => markServing())
 }
 
-const register = ({ id, uid, home, before }: RestoreDestination & { home: string }, { event, metadata }: DataOrigin) =>
+const register = (
+  { id, uid, home, before }: RestoreDestination & { home: string },
+  { event, from, metadata }: DataOrigin,
+) =>
   writeInvalidating(registry, 'tenants', async (tx) => {
     const time = toIsoString(now())
     const schemaVersion = tenantMigrations.sqlite.length
     const place = { uid, home, moved: time, made: time, schemaVersion }
-    // What a copy does outside would be done twice.
-    const held = event === 'tenant-cloned' ? { outgoingHeld: time } : {}
+    // What a copy does outside beside its origin would be done twice.
+    const isCopy = from !== undefined && from !== id && (await tx.$count(tenants, eq(tenants.id, from))) > 0
+    const held = isCopy ? { outgoingHeld: time } : {}
     if (before) await assertPaused(tx, before, uid)
     else await claimFolder(tx, { id, uid })
     if (!before) await keepContents(tx, id)
@@ -152,8 +163,10 @@ const register = ({ id, uid, home, before }: RestoreDestination & { home: string
         .where(eq(tenants.id, id))
     else await tx.insert(tenants).values({ id, ...place, status: 'active', created: time, ...held })
     if (before) await recordLeftovers(tx, before.uid, before.home)
+    if (!before && !isCopy) await rememberFirstTenant(tx, id)
     await tx.query('delete from remains where uid = ? and home = ?', [uid, home])
     await recordOperatorEvent(tx, event, id, metadata)
+    return isCopy
   })
 
 /** @throws 409 TENANT_CHANGED when the tenant is another one, or the restore was undone because this process seemed dead */

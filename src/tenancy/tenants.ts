@@ -12,6 +12,7 @@ import { cached, dropCache, writeInvalidating } from './cache'
 import { requestHost } from './client-connection'
 import { keepContents, recordContents } from './content-remains'
 import { checkDatabase, createTenantFolder, databases, hasTenantFolder, tenantFolder } from './databases'
+import { findDefaultTenantId, rememberFirstTenant } from './default-tenant'
 import { assignHosts } from './hosts'
 import { ensureSecrets } from './installation-keys'
 import { throwHostNotFound, throwTenantNotFound } from './missing-tenant'
@@ -39,7 +40,9 @@ export function resolveTenant(request: Request, fallbackId?: string | null): Ten
   if (entry && !(entry instanceof Promise) && !entry.restoring) return recordRequest(request, openTenant(entry))
   const findRecord = async () =>
     (await entry) ??
-    (tenantId ? throwTenantNotFound(tenantId) : ((await findDefaultTenant()) ?? throwHostNotFound(request)))
+    (tenantId
+      ? throwTenantNotFound(tenantId)
+      : ((await findDefaultTenant(requestHost(request))) ?? throwHostNotFound(request)))
   return (async () => recordRequest(request, await openSettled(await findRecord())))()
 }
 
@@ -52,23 +55,19 @@ export function resolveHostTenant(request: Request): Tenant | Promise<Tenant | u
   const entry = findByHost(requestHost(request))
   if (entry && !(entry instanceof Promise) && !entry.restoring) return recordRequest(request, openTenant(entry))
   return (async () => {
-    const record = (await entry) ?? (await findDefaultTenant())
+    const record = (await entry) ?? (await findDefaultTenant(requestHost(request)))
     return record && recordRequest(request, await openSettled(record))
   })()
 }
 
-/** Returns the tenant for requests that name none by header or host: that of the setting, or the only one there is. */
-async function findDefaultTenant(): Promise<TenantRecord | undefined> {
-  if (config.ATOLL_DEFAULT_TENANT) return findById(config.ATOLL_DEFAULT_TENANT)
-  const { only } = await cached(registry, 'tenants', 'only', async () => {
-    const [first, second] = await registry.db.select().from(tenants).limit(2)
-    return { only: second ? undefined : first }
-  })
-  return only
+/** Returns the tenant for requests at a host of no tenant. */
+async function findDefaultTenant(host: string): Promise<TenantRecord | undefined> {
+  const id = await findDefaultTenantId(host)
+  return id === undefined ? undefined : findById(id)
 }
 
-/** Returns the id of the default tenant, or undefined when there is none. */
-export const getDefaultTenantId = async () => (await findDefaultTenant())?.id
+/** Returns the id of the tenant that answers at a host of no tenant (default: at the server's own address). */
+export const getDefaultTenantId = async (host = 'localhost') => (await findDefaultTenant(host))?.id
 
 function recordRequest(request: Request, tenant: CachedTenant): Tenant {
   const notes = notesOf(request)
@@ -102,7 +101,7 @@ export const findTenantByHost = async (host: string): Promise<Tenant | undefined
 /**
  * Creates a tenant with the given hosts and its database.
  * @throws 400 INVALID_INPUT for an invalid id or host
- * @throws 409 TENANT_EXISTS when the id, its folder or a host is taken
+ * @throws 409 TENANT_EXISTS when the id or its folder is taken, HOST_TAKEN when a host is another tenant's
  */
 export async function createTenant(id: string, names: string[] = []): Promise<Tenant> {
   assertTenantId(id)
@@ -117,6 +116,7 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
   const added = writeInvalidating(registry, 'tenants', async (tx) => {
     await keepContents(tx, id)
     await tx.insert(tenants).values({ ...entry, created: toIsoString(now()) })
+    await rememberFirstTenant(tx, id)
     await assignHosts(tx, id, names)
     await recordOperatorEvent(tx, 'tenant-created', id, names.length ? { hosts: names } : {})
   })
@@ -193,7 +193,7 @@ export async function setStatus(id: string, status: TenantRecord['status']) {
 
 /**
  * Replaces the assigned hosts of a tenant. It keeps the hosts of its websites.
- * @throws 404 TENANT_NOT_FOUND, 409 TENANT_EXISTS when a host is another tenant's
+ * @throws 404 TENANT_NOT_FOUND, 409 HOST_TAKEN when a host is another tenant's
  */
 export async function setHosts(id: string, names: string[]) {
   await getTenantInfo(id)
@@ -303,9 +303,9 @@ const findMovedReads = (entry: TenantRecord) => async (error: unknown) => {
 
 const tenantExists = (id: string) => new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already.`)
 
-/** @throws 409 TENANT_EXISTS for a conflict of ids or hosts, or the error itself */
+/** @throws 409 TENANT_EXISTS for a conflict of ids, HOST_TAKEN for one of hosts, or the error itself */
 export async function throwConflict(error: unknown, id?: string): Promise<never> {
   if (!(error instanceof Conflict)) throw error
   if (id && (await isRegistered(id))) throw tenantExists(id)
-  throw new Problem(409, 'TENANT_EXISTS', 'Another tenant already has one of these hosts. Remove it there first.')
+  throw new Problem(409, 'HOST_TAKEN', 'Another tenant already has one of these hosts. Remove it there first.')
 }

@@ -86,7 +86,7 @@ describe('`atoll tenant`', () => {
     expect((await json('tenant hosts hosted two.test three.test')).hosts).toEqual(['three.test', 'two.test'])
     expect((await json('tenant hosts hosted --clear')).hosts).toEqual([])
     await json('tenant hosts beta one.test')
-    expect(await failureOf('tenant hosts hosted one.test', at)).toEqual([1, 'TENANT_EXISTS'])
+    expect(await failureOf('tenant hosts hosted one.test', at)).toEqual([1, 'HOST_TAKEN'])
     expect(await failureOf('tenant hosts hosted a/b', at)).toEqual([1, 'INVALID_INPUT'])
     expect((await json('tenant hosts hosted')).hosts).toEqual([])
   })
@@ -111,7 +111,7 @@ describe('`atoll tenant`', () => {
       [['create', '../x'], 'INVALID_INPUT'],
       [['create', 'A'], 'INVALID_INPUT'],
       [['create', 'beta'], 'TENANT_EXISTS'],
-      [['create', 'x', '--host', 'one.test'], 'TENANT_EXISTS'],
+      [['create', 'x', '--host', 'one.test'], 'HOST_TAKEN'],
       [['create', 'x', '--admin-username', 'root', '--admin-password', 'short'], 'INVALID_INPUT'],
     ]
     for (const [args, code] of cases)

@@ -59,7 +59,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   FILE_STORE_UNAVAILABLE: [[503], 'The store of the files cannot be reached.'],
   FILE_TOO_LARGE: [[413], 'The file is larger than `ATOLL_FILE_LIMIT`.'],
   FORBIDDEN: [[403], 'The caller is known, but lacks the role, rule or scope for this.'],
-  HOST_TAKEN: [[409], 'A host of `websiteUrls` belongs to another tenant.'],
+  HOST_TAKEN: [[409], 'A host belongs to another tenant; `details.hosts` names it.'],
   IDEMPOTENCY_IN_PROGRESS: [[409], 'The first request with this `Idempotency-Key` is still running.'],
   IDEMPOTENCY_KEY_REUSED: [[422], 'This `Idempotency-Key` was sent with another query or body.'],
   IDEMPOTENCY_NO_ANSWER: [[409], 'The first request was done, but its answer is lost; check what it did.'],

@@ -97,7 +97,8 @@ describe('tenants of the operator', () => {
     expect((await operator('PUT', path, { hosts: [host] })).body).toEqual({ hosts: [host] })
     expect((await operator('GET', path)).body).toEqual({ hosts: [host] })
     const taken = await operator('PUT', `/tenants/${other.tenant.tenant}/hosts`, { hosts: [host] })
-    expect(statusAndCode(taken)).toEqual([409, 'TENANT_EXISTS'])
+    expect(statusAndCode(taken)).toEqual([409, 'HOST_TAKEN'])
+    expect(taken.body.details).toEqual({ hosts: [host] })
     expect(statusAndCode(await operator('PUT', path, { hosts: ['no host/'] }))).toEqual([400, 'INVALID_INPUT'])
   })
 })
@@ -225,13 +226,11 @@ describe('the token', () => {
     config.ATOLL_OPERATOR_TOKEN = TOKEN
   })
 
-  test('after twenty wrong tokens in a minute everything is refused, until the minute is over', async () => {
+  test('after twenty wrong tokens in a minute others are refused, but the right one passes', async () => {
     advanceClock(61_000) // other tests send wrong tokens, too
     const statuses: number[] = []
     for (let n = 0; n < 22; n++) statuses.push((await operator('GET', '/events', undefined, `Bearer guess${n}`)).status)
     expect(statuses.slice(19)).toEqual([401, 429, 429])
-    expect((await operator('GET', '/events')).status).toBe(429)
-    advanceClock(61_000)
     expect((await operator('GET', '/events')).status).toBe(200)
     resetClock()
   })

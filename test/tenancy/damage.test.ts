@@ -149,7 +149,10 @@ describe.skipIf(!!databaseUrl)('a lost registry', () => {
     renameSync(folder('acme'), folder('acme-again'))
     rmSync(folder('link'))
     const { err } = await runAtoll('tenant adopt acme-again --host acme.test --json', at)
-    expect(JSON.parse(err)).toMatchObject({ code: 'TENANT_EXISTS', message: expect.stringContaining('these hosts') })
+    expect(JSON.parse(err)).toMatchObject({
+      code: 'HOST_TAKEN',
+      message: expect.stringContaining('belongs to the tenant'),
+    })
   })
 })
 

@@ -138,10 +138,10 @@ describe('createTenant', () => {
     await expect(tenants.createTenant(id)).rejects.toThrow(`There is a tenant "${id}" already.`)
   })
 
-  test('createTenant and setHosts refuse a taken id or host with 409 TENANT_EXISTS and change nothing', async () => {
+  test('createTenant and setHosts refuse a taken id with 409 TENANT_EXISTS and a taken host with HOST_TAKEN, and change nothing', async () => {
     const [{ id }, second] = [await createTestTenant(), newId()]
-    const taken = { status: 409, code: 'TENANT_EXISTS' }
-    await expect(tenants.createTenant(id)).rejects.toMatchObject(taken)
+    const taken = { status: 409, code: 'HOST_TAKEN', more: { details: { hosts: [`${id}.test`] } } }
+    await expect(tenants.createTenant(id)).rejects.toMatchObject({ status: 409, code: 'TENANT_EXISTS' })
     await expect(tenants.createTenant(second, [`${second}.test`, `${id.toUpperCase()}.test:80`])).rejects.toMatchObject(
       taken,
     )

@@ -122,6 +122,12 @@ export interface paths {
         };
         get: operations["listOperatorEvents"];
     };
+    "/operator/default-tenant": {
+        parameters: {
+        };
+        get: operations["getDefaultTenant"];
+        put: operations["chooseDefaultTenant"];
+    };
     "/operator/health": {
         parameters: {
         };
@@ -1676,6 +1682,18 @@ export interface components {
         Customer: {
             name?: string | null;
             email?: string | null;
+        };
+        DefaultTenant: {
+            /** @enum {string} */
+            mode: "everywhere" | "local" | "none";
+            tenant: string | null;
+            /** @enum {string} */
+            source: "setting" | "operator" | "only" | "first";
+        };
+        DefaultTenantChoice: {
+            /** @enum {string} */
+            mode: "everywhere" | "local" | "none";
+            tenant?: string | null;
         };
         DefinitionDiff: {
             files: {
@@ -3479,6 +3497,7 @@ export interface components {
             lostSecrets: number;
             ms: number;
             trash?: string;
+            outgoingHeld?: boolean;
         };
         RestoredTenantFiles: {
             count: number;
@@ -4140,6 +4159,8 @@ export type CreatedOperatorToken = components['schemas']['CreatedOperatorToken']
 export type CreatedPlugin = components['schemas']['CreatedPlugin'];
 export type CreatedTenant = components['schemas']['CreatedTenant'];
 export type Customer = components['schemas']['Customer'];
+export type DefaultTenant = components['schemas']['DefaultTenant'];
+export type DefaultTenantChoice = components['schemas']['DefaultTenantChoice'];
 export type DefinitionDiff = components['schemas']['DefinitionDiff'];
 export type DefinitionDiffResult = components['schemas']['DefinitionDiffResult'];
 export type DefinitionDiffResultChange = components['schemas']['DefinitionDiffResultChange'];
@@ -5057,6 +5078,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OperatorEvent"][];
+                };
+            };
+        };
+    };
+    getDefaultTenant: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefaultTenant"];
+                };
+            };
+        };
+    };
+    chooseDefaultTenant: {
+        parameters: {
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DefaultTenantChoice"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefaultTenant"];
                 };
             };
         };

@@ -15,6 +15,7 @@ const TITLES: Record<string, string> = {
   'tenant-moved': 'Moved',
   'tenant-restored': 'Restored',
   'tenant-restore-undone': 'Restore undone',
+  'default-tenant-changed': 'Default tenant changed',
   'tenant-cloned': 'Copied',
   'tenant-outgoing-resumed': 'Acts outside again',
   'tenant-imported': 'Imported',

@@ -2,6 +2,7 @@ import type { Static } from 'elysia'
 import type { ClonedTenant } from '../../backups/shapes'
 import type { QuotaChange, TenantQuotas } from '../../limits/shapes'
 import type { CreatedOperatorToken, NewOperatorToken, NewTenant, OperatorToken } from '../../operations/shapes'
+import type { DefaultTenant, DefaultTenantChoice } from '../../tenancy/default-tenant'
 import type { MoveResult } from '../../tenancy/move'
 import type { getTenantInfo } from '../../tenancy/tenant-list'
 
@@ -23,6 +24,8 @@ export interface Installation {
   /** Deletes a tenant, and returns where its files are now. */
   deleteTenant(id: string): Promise<string | null>
   setHosts(id: string, hosts: string[]): Promise<TenantInfo>
+  getDefaultTenant(): Promise<DefaultTenant>
+  chooseDefaultTenant(choice: DefaultTenantChoice): Promise<DefaultTenant>
   getQuotas(id: string): Promise<TenantQuotas>
   setQuotas(id: string, change: QuotaChange): Promise<TenantQuotas>
   moveTenant(id: string, to: string, onProgress: (line: string) => void): Promise<MoveResult>

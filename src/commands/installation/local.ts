@@ -3,6 +3,7 @@ import { parseWithShape } from '../../core/shapes'
 import * as operatorTokens from '../../operations/operator-tokens'
 import { NewOperatorToken } from '../../operations/shapes'
 import * as administration from '../../operations/tenant-administration'
+import { chooseDefaultTenant, getDefaultTenant } from '../../tenancy/default-tenant'
 import { moveTenant } from '../../tenancy/move'
 import { resumeOutgoing } from '../../tenancy/outgoing-hold'
 import { getTenantInfo, listTenants } from '../../tenancy/tenant-list'
@@ -27,6 +28,8 @@ export const localInstallation: Installation = {
     await tenants.setHosts(id, hosts)
     return getTenantInfo(id)
   },
+  getDefaultTenant,
+  chooseDefaultTenant,
   async getQuotas(id) {
     await import('../../app') // areas measure what is used
     return administration.getQuotas(id)

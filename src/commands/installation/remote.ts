@@ -55,6 +55,8 @@ export function createRemoteInstallation(url: string, token: string): Installati
       await server.call('PUT', `${pathOf(id)}/hosts`, { hosts })
       return getTenant(id)
     },
+    getDefaultTenant: () => server.call('GET', '/default-tenant'),
+    chooseDefaultTenant: (choice) => server.call('PUT', '/default-tenant', choice),
     getQuotas: (id) => server.call('GET', `${pathOf(id)}/quotas`),
     setQuotas: (id, change) => server.call('PUT', `${pathOf(id)}/quotas`, change),
     moveTenant: (id, to, onProgress) =>

@@ -55,7 +55,8 @@ export async function executeOnce(
 ): Promise<Response> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     badRequest({ path: 'Idempotency-Key', message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.' })
-  const tenant = await findTenant(request)
+  // Only the guard of a tenant's routes can tell later whether the caller may still see the answer.
+  const tenant = isGuarded(request) ? await findTenant(request) : undefined
   if (!tenant) return work(request)
   const caller = await identifyCaller(request, tenant)
   const { pathname = '' } = URL.parse(request.url) ?? {}
@@ -81,7 +82,7 @@ async function findTenant(request: Request): Promise<Tenant | undefined> {
     return await resolveTenant(request)
   } catch (error) {
     // A failure that passes must not let the route do its work without its key.
-    if (isGuarded(request) && !isRejection(error)) throw error
+    if (!isRejection(error)) throw error
   }
 }
 
@@ -97,11 +98,7 @@ async function executeOrReplay(call: IdempotentCall) {
   const { request, tenant, name, work } = call
   const hashedRequest = new HashedRequest(request, await deriveKey(tenant.tenant, 'idempotency-fingerprint'))
   const existing = await findKey(tenant, name)
-  if (existing)
-    return (
-      (isGuarded(request) && (await checkAuthorization(hashedRequest.request, work))) ||
-      replay(call, existing, hashedRequest)
-    )
+  if (existing) return (await checkAuthorization(hashedRequest.request, work)) ?? replay(call, existing, hashedRequest)
   const claim = new Claim(name, () => hashedRequest.fingerprint)
   attachClaim(hashedRequest.request, claim)
   try {
@@ -113,7 +110,7 @@ async function executeOrReplay(call: IdempotentCall) {
   }
 }
 
-/** Returns whether the guard protects a route; other routes check their callers themselves. */
+/** Returns whether the guard protects a route. Nothing is stored of others, such as those of the operator. */
 const isGuarded = ({ url }: Request) => !!URL.parse(url)?.pathname.startsWith('/api/')
 
 async function findKey({ db }: Tenant, name: string): Promise<KeyRow | undefined> {

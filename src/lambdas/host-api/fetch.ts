@@ -2,6 +2,7 @@ import { isPrivateNetworkAllowed } from '../../connections/url-policy'
 import { HOP_BY_HOP_HEADERS } from '../../core/hop-by-hop'
 import { fetchExternal } from '../../core/http-client'
 import { badRequest, Problem } from '../../core/problem'
+import { assertOutgoingAllowed } from '../../tenancy/outgoing-hold'
 import type { HostCall } from './host-api'
 
 const MAX_FETCHES = 50 // per run
@@ -14,8 +15,9 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const isForbiddenHeader = (name: string) =>
   HOP_BY_HOP_HEADERS.includes(name) || name === 'content-length' || name.startsWith('proxy-')
 
-/** Calls another server for a lambda. Redirects are not followed. @throws 400, 429 TOO_MANY_FETCHES, 502, 503 */
+/** Calls another server for a lambda. Redirects are not followed. @throws 400, 409 OUTGOING_HELD, 429 TOO_MANY_FETCHES, 502, 503 */
 export const fetchForLambda: HostCall = async (context, url, method, pairs, body) => {
+  await assertOutgoingAllowed(context.ctx)
   if (++context.fetchCount > MAX_FETCHES)
     throw new Problem(429, 'TOO_MANY_FETCHES', `A run can make at most ${MAX_FETCHES} fetch calls.`)
   const address = typeof url === 'string' ? URL.parse(url) : null
