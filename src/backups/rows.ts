@@ -1,6 +1,7 @@
 import type { FileSink } from 'bun'
 import { tenantMigrations } from '../../migrations'
 import { tryParseJson } from '../core/json'
+import { LineTooLong } from '../core/lines'
 import { Problem } from '../core/problem'
 import { retryWhenBusy } from '../storage/errors'
 import type { DatabaseLocation, RunQuery, TenantCopyConnection } from '../storage/port'
@@ -158,6 +159,7 @@ export async function createDatabaseOfRows(
       return { tenant: header.tenant, rows }
     }
   } catch (error) {
+    if (error instanceof LineTooLong) throw damaged('a line is too long')
     // When the stream was changed, its end tells so, and that is why its rows could not be stored.
     while (!(await iterator.next()).done);
     throw error

@@ -175,10 +175,27 @@ async function decryptExport(content: ReadableStream<Uint8Array>, passphrase: st
   return { stream: decrypted as ReadableStream<Uint8Array>, isEncrypted }
 }
 
+const MAX_RATIO = 1_000 // no rows with ids of their own are compressed so well
+const FREE_BYTES = 64 << 20 // what is decompressed whatever the ratio
+
 /** @throws 409 BACKUP_DAMAGED for a stream that is torn, or no export */
 async function* decompress(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    yield* stream.pipeThrough<Uint8Array>(new DecompressionStream('zstd') as ByteTransform)
+    const counted = { in: 0, out: 0 }
+    const countInput = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        counted.in += chunk.length
+        controller.enqueue(chunk)
+      },
+    })
+    const decompressed = stream
+      .pipeThrough(countInput)
+      .pipeThrough<Uint8Array>(new DecompressionStream('zstd') as ByteTransform)
+    for await (const chunk of decompressed) {
+      counted.out += chunk.length
+      if (counted.out > FREE_BYTES && counted.out > counted.in * MAX_RATIO) throw new Error('It is a bomb.')
+      yield chunk
+    }
   } catch (cause) {
     throw new Problem(409, 'BACKUP_DAMAGED', 'The file is torn, or it is not an export of Atoll.', { cause })
   }

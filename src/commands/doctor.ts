@@ -13,6 +13,7 @@ import {
   checkDataFolder,
   checkDefaultTenant,
   checkSecrets,
+  checkServers,
   checkUnknownFolders,
   hasRegistry,
   listSettings,
@@ -128,6 +129,7 @@ async function checkWithRegistry(deep: boolean): Promise<Check[]> {
     ...(await checkCertificates()),
     ...(await checkDefaultTenant()),
     ...(await checkUnknownFolders()),
+    ...(await checkServers()),
     await checkBackups(),
     ...(await checkTenants(deep)),
   ]

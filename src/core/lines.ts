@@ -1,13 +1,31 @@
-/** Yields the lines of a UTF-8 text that comes in pieces. */
-export async function* splitLines(content: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+/** The longest line that is read (characters): more than the longest row takes, but not all memory. */
+const MAX_LINE_LENGTH = 128 << 20
+
+/** A line is longer than any that was written. */
+export class LineTooLong extends Error {}
+
+/** Yields the lines of a UTF-8 text that comes in pieces. @throws LineTooLong */
+export async function* splitLines(
+  content: AsyncIterable<Uint8Array>,
+  maxLength = MAX_LINE_LENGTH,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder()
-  let rest = ''
+  // The pieces of a line are joined once: joining them with each further one takes quadratic time.
+  let pieces: string[] = []
+  let length = 0
   for await (const chunk of content) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
-    rest = lines.pop()!
+    const [first = '', ...lines] = decoder.decode(chunk, { stream: true }).split('\n')
+    pieces.push(first)
+    length += first.length
+    if (length > maxLength) throw new LineTooLong(`A line is longer than ${maxLength} characters.`)
+    if (!lines.length) continue
+    yield pieces.join('')
+    const last = lines.pop()!
     yield* lines
+    pieces = [last]
+    length = last.length
   }
-  if (rest) yield rest
+  if (length) yield pieces.join('')
 }
 
 const PIECE_LENGTH = 64 << 10 // characters

@@ -5,6 +5,7 @@ import { eventDispatcher } from '../jobs/event-dispatcher'
 import { housekeepingTasks, startHousekeeping } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
 import { startRunner } from '../jobs/runner'
+import { announceServer } from '../tenancy/servers'
 import { installationRoutes } from './installation'
 import { checkIntegrityWeekly } from './integrity'
 import { startLagMeasurement } from './metrics/event-loop-lag'
@@ -31,9 +32,11 @@ export const operations = defineArea({
     const sweep = startSchemaSweep()
     const stopLagMeasurement = startLagMeasurement()
     answerOtherProcesses()
+    const withdrawServer = announceServer()
     return {
       stop() {
         endReadiness()
+        withdrawServer()
         stopHousekeeping()
         stopRunner()
         sweep.stop()

@@ -10,6 +10,7 @@ import { findDataFolderRisk } from '../tenancy/databases'
 import { describeDefaultTenant, getDefaultTenant } from '../tenancy/default-tenant'
 import { findSecretsProblem } from '../tenancy/installation-keys'
 import { isSecretsFileExposed, secretsFile } from '../tenancy/secrets-file'
+import { findLocalFilesRisk } from '../tenancy/servers'
 import { listAbandonedFolders } from '../tenancy/tenant-folders'
 import { listTenants } from '../tenancy/tenant-list'
 
@@ -107,6 +108,12 @@ export async function checkBackups(): Promise<Check> {
   const list = `${named.join(', ')}${overdue.length > MAX_NAMED_TENANTS ? ' and others' : ''}`
   const message = `these tenants have had none for two days or more: ${list}; look for BACKUP_FAILED in the log of the server, then run "atoll backup"`
   return { check, ok: false, message }
+}
+
+/** Checks whether several servers keep files in folders of their own. */
+export async function checkServers(): Promise<Check[]> {
+  const risk = await findLocalFilesRisk()
+  return risk ? [{ check: 'servers', ok: false, message: risk }] : []
 }
 
 /** Finds folders that no tenant uses. */

@@ -20,6 +20,7 @@ import {
   checkDefaultTenant,
   checkLogShipping,
   checkSecrets,
+  checkServers,
   checkUnknownFolders,
 } from './checks'
 import { damagedDatabases } from './integrity'
@@ -37,6 +38,7 @@ export async function describeHealth(): Promise<OperatorHealth> {
       ...(await checkCertificates()),
       ...(await checkDefaultTenant()),
       ...(await checkUnknownFolders()),
+      ...(await checkServers()),
       await checkBackups(),
       ...checkLogShipping(),
     )

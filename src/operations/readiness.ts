@@ -7,6 +7,7 @@ import type { Store } from '../storage/port'
 import { findSecretsProblem } from '../tenancy/installation-keys'
 import { forgetStorageFailure, listStorageFailuresSince } from '../tenancy/placement'
 import { registry } from '../tenancy/registry'
+import { findLocalFilesRisk } from '../tenancy/servers'
 import { getTenantAnyStatus } from '../tenancy/tenants'
 
 const CHECK_TIMEOUT_MS = 3_000
@@ -29,7 +30,10 @@ export function endReadiness() {
  */
 async function requireReadiness() {
   const flaws = isStopping ? ['The server is stopping.'] : await listFlaws()
-  if (!flaws.length) return { status: 'ready' as const }
+  if (!flaws.length) {
+    const risk = await findLocalFilesRisk().catch(() => undefined)
+    return { status: 'ready' as const, ...(risk && { warnings: [risk] }) }
+  }
   const details = flaws.map((message) => ({ path: '', message }))
   throw new Problem(503, 'NOT_READY', summarizeErrors(details), { details, headers: { 'retry-after': '5' } })
 }
@@ -104,5 +108,11 @@ export const readinessRoutes = new Elysia({ tags: ['operations'] }).get('/ready'
     ...{ 'x-access': 'open', operationId: 'checkReadiness', summary: 'Check whether the server can serve tenants' },
     description: 'A server that is healthy but not ready should get no requests. The details say what is wrong.',
   } as object,
-  response: { 200: t.Object({ status: t.Literal('ready') }), 503: ProblemShape },
+  response: {
+    200: t.Object({
+      status: t.Literal('ready'),
+      warnings: t.Optional(t.Array(t.String(), { description: 'what works here, but not on other servers' })),
+    }),
+    503: ProblemShape,
+  },
 })

@@ -69,6 +69,7 @@ function clusterOf(name: string): Postgres {
   if (existing) return existing
   const url = clusterUrls.get(name)
   if (!url || !postgres) throw new ConfigError(`The cluster "${name}" is not configured. See ATOLL_DATABASE_CLUSTERS.`)
+  assertOneHost(name, url)
   const cluster = new postgres.Postgres({
     url,
     deadline: config.ATOLL_WRITE_DEADLINE,
@@ -78,6 +79,20 @@ function clusterOf(name: string): Postgres {
   })
   clusters.set(name, cluster)
   return cluster
+}
+
+/** The driver connects to one host, and its parser throws a bare TypeError. @throws ConfigError */
+function assertOneHost(name: string, url: string) {
+  const setting = name === MAIN_CLUSTER && config.ATOLL_DATABASE_URL ? 'ATOLL_DATABASE_URL' : `The cluster "${name}"`
+  const authority = /^[a-z]+:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(url)?.[1] ?? ''
+  if (authority.includes(','))
+    throw new ConfigError(
+      `${setting} names several hosts (${authority}). Name a single address that leads to the primary, such as that of PgBouncer, HAProxy, or a virtual IP.`,
+    )
+  if (!URL.canParse(url, 'postgres://base'))
+    throw new ConfigError(
+      `${setting} is no valid address. Write postgres://user:password@host:5432/database, with special characters of the password as %XX.`,
+    )
 }
 
 /** Returns for every configured cluster the version of its server, or why it cannot be reached. */

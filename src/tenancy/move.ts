@@ -12,6 +12,7 @@ import { databases, tryClaim } from './databases'
 import { settleRestore } from './pending-restores'
 import { locationOf, recordLeftovers, restoring, setHome, type TenantRecord, toHomeName } from './placement'
 import { registry } from './registry'
+import { listLiveServers, listServersElsewhere } from './servers'
 import { tenants } from './tables'
 import { moveDatabaseToTrash } from './tenant-files'
 
@@ -64,7 +65,7 @@ export async function moveTenant(id: string, to: string, onProgress: (line: stri
  * Checks what can be refused at once, and returns the move. Dispose of it after it has run.
  * @throws 404 TENANT_NOT_FOUND or BUCKET_NOT_FOUND, 503 RESTORING
  * @throws 400 NO_DATABASE without a configured database
- * @throws 409 TENANT_MOVING when the tenant is being moved already
+ * @throws 409 TENANT_MOVING when the tenant is being moved already, SEVERAL_SERVERS
  */
 export async function prepareMove(id: string, to: string): Promise<PreparedMove> {
   const { uid } = await settleRestore(id)
@@ -73,6 +74,7 @@ export async function prepareMove(id: string, to: string): Promise<PreparedMove>
     return { run: async () => result, [Symbol.asyncDispose]: async () => {} }
   }
   assertDatabaseConfigured()
+  if (to === 'sqlite') await assertOneServer()
   await using held = new AsyncDisposableStack()
   const claimed = await tryClaim(`move ${uid}`)
   if (!claimed)
@@ -83,6 +85,15 @@ export async function prepareMove(id: string, to: string): Promise<PreparedMove>
   const home = await resolveHome(entry, to)
   const kept = held.move()
   return { run: (control) => moveTo(entry, home, claimed, control), [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+/** A file can be served only by the server in whose folder it is. @throws 409 SEVERAL_SERVERS */
+async function assertOneServer() {
+  const servers = await listLiveServers()
+  if (new Set(servers.map(({ folder }) => folder)).size < 2 && !(await listServersElsewhere()).length) return
+  const names = servers.map(({ name }) => name).join(', ')
+  const message = `Several servers share this database (${names}), and only one of them would have the file. Stop the others first, or keep the tenant in PostgreSQL.`
+  throw new Problem(409, 'SEVERAL_SERVERS', message)
 }
 
 async function moveTo(entry: TenantRecord, home: string, claimed: NameClaim, control: MoveControl) {

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { and, eq } from 'drizzle-orm'
 import { BoundedMap } from '../core/bounded-map'
 import { now, toIsoString } from '../core/clock'
@@ -23,6 +24,8 @@ export type TenantRecord = {
   outgoingHeld?: string | null
   /** The restore that is replacing its data. */
   restoring?: PendingRestore | null
+  /** The machine in whose folder its file is, where several servers share the registry. */
+  fileServer?: string | null
 }
 
 /** Returns where a tenant's data is stored. */
@@ -49,7 +52,7 @@ export const setHome = ({ id, uid, home: from }: TenantRecord, home: string): Pr
     if (current?.home !== from) return !!current
     await tx
       .update(tenants)
-      .set({ home, moved: toIsoString(now()) })
+      .set({ home, moved: toIsoString(now()), fileServer: home ? null : hostname() })
       .where(eq(tenants.uid, uid))
     await tx.delete(remains).where(and(eq(remains.uid, uid), eq(remains.home, home)))
     await recordLeftovers(tx, uid, from)
@@ -86,6 +89,7 @@ export const translateStoreError =
     if (error instanceof DiskFailure) return storageFailed(entry, error)
     if (!isNotFound && !(error instanceof DatabaseDamaged)) return error
     if (current && (current.home !== home || current.moved !== moved)) return new Busy(error)
+    if (current && isElsewhere(current, error)) return tenantElsewhere(current, error)
     return current ? tenantDamaged(entry, error) : notFoundProblem('tenant')
   }
 
@@ -111,6 +115,15 @@ const damages = new BoundedMap<string, { tenant: string; reason: string; time: n
 
 /** Returns the tenants that this process found damaged since then (ms since 1970). */
 export const listDamagedSince = (time: number) => [...damages.values()].filter((damage) => damage.time >= time)
+
+/** Of several servers that share a database, only the one to which a tenant was moved has its file. */
+const isElsewhere = ({ home, fileServer }: TenantRecord, { message }: Error) =>
+  !home && !!fileServer && fileServer !== hostname() && message.endsWith('is missing.')
+
+function tenantElsewhere({ fileServer }: TenantRecord, cause: Error): Problem {
+  const message = `The data of this tenant are in a file of the server ${fileServer}, which shares this database. Nothing has to be restored: ask that server, or move the tenant to PostgreSQL there.`
+  return new Problem(503, 'TENANT_ELSEWHERE', message, { cause, headers: { 'retry-after': '60' } })
+}
 
 /** Only this tenant cannot be served, until its data is restored. */
 function tenantDamaged({ id }: TenantRecord, cause: Error): Problem {

@@ -137,7 +137,9 @@ describe.skipIf(!hasBrowser)('the pages of the operator in a browser', () => {
     const withToken = apiCaller(server.url, { authorization: `Bearer ${token}` })
     expect((await withToken('GET', '/operator/tenants')).status).toBe(200)
     expect((await withToken('POST', '/operator/tenants/acme/suspend')).status).toBe(403)
+    // The page keeps the token in memory only.
     await page.reload()
+    await signInWith(TOKEN)
     await page.getByRole('row', { name: /^nightly Read, Backups / }).waitFor()
     expect(await row.count()).toBe(0)
     await page.getByRole('button', { name: 'New' }).click()

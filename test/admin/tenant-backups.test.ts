@@ -109,6 +109,8 @@ describe.skipIf(!hasBrowser)('backups of a tenant in a browser', () => {
       "insert into operator_tasks (_id, kind, tenant, status, input, progress, created, updated) values (?, 'clone', 'demo', 'running', ?, ?, ?, ?)"
     changeRegistry(at, insert, Bun.randomUUIDv7(), '{"as":"other"}', progress, time, time)
     await page.reload()
+    await page.getByLabel('Operator token').fill(TOKEN)
+    await page.getByRole('button', { name: 'Sign in' }).click()
     await backups.getByText('Copying to other. The data are being copied. 42 % is done.').waitFor()
     await backups.getByRole('progressbar', { name: 'Progress of the clone' }).waitFor()
     expect(await restore.isDisabled()).toBeTrue()
@@ -120,6 +122,8 @@ describe.skipIf(!hasBrowser)('backups of a tenant in a browser', () => {
     await page.getByRole('cell', { name: 'Copied', exact: true }).waitFor()
     changeRegistry(at, "delete from operator_tasks where status = 'running'")
     await page.goto(`${server.url}/admin/operator/tenants/demo`)
+    await page.getByLabel('Operator token').fill(TOKEN)
+    await page.getByRole('button', { name: 'Sign in' }).click()
 
     // Restored as a new tenant, it has what the demo had.
     expect((await call('PUT', path, { text: 'changed' })).status).toBe(200)

@@ -69,6 +69,8 @@ describe.skipIf(!hasBrowser || !findPostgresBin())('moves of a tenant in a brows
     await expectSame()
     await inspectScreen(page, 'tenant-move-running')
     await page.reload()
+    await page.getByLabel('Operator token').fill(TOKEN)
+    await page.getByRole('button', { name: 'Sign in' }).click()
     await home.getByRole('progressbar', { name: 'Progress of the move' }).waitFor()
     proxy.slowDown(0)
     await home.getByText(`PostgreSQL, bucket ${BUCKET}`).waitFor()

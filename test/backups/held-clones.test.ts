@@ -4,6 +4,7 @@ import { moveClock, now } from '../../src/core/clock'
 import { callTarget } from '../../src/integrations/targets/index'
 import { emit } from '../../src/jobs/outbox'
 import { runDueJobs } from '../../src/jobs/runner'
+import { fetchForLambda } from '../../src/lambdas/host-api/fetch'
 import { getSubscriptionProvider } from '../../src/payments/configuration'
 import { resumeOutgoing } from '../../src/tenancy/outgoing-hold'
 import { getTenantInfo } from '../../src/tenancy/tenant-list'
@@ -55,6 +56,15 @@ test('a copy runs no target of an integration until the operator lets it', async
   await expect(run()).rejects.toMatchObject({ status: 409, code: 'OUTGOING_HELD' })
   await resumeOutgoing(as)
   await expect(run()).rejects.not.toMatchObject({ code: 'OUTGOING_HELD' })
+})
+
+test('a lambda of a copy fetches nothing until the operator lets it, whoever runs it', async () => {
+  const own = await createTenantWithThings()
+  const as = freshId()
+  await cloneTenant(own.id, as)
+  const fetchAs = async () =>
+    fetchForLambda({ ctx: await getTenant(as), fetchCount: 0 } as never, 'https://example.invalid/', 'GET', [], '')
+  await expect(fetchAs()).rejects.toMatchObject({ status: 409, code: 'OUTGOING_HELD' })
 })
 
 test('a copy of a tenant calls no payment provider, and its subscriptions belong to none', async () => {

@@ -147,6 +147,11 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   REQUEST_TIMEOUT: [[408], 'The body arrived too slowly, or stopped arriving.'],
   RESTRICTED_LABEL: [[403], 'Only admins of the tenant assign this label.'],
   RESTRICTED_ROLE: [[403], 'Only admins of the tenant assign this workspace role.'],
+  OPERATOR_PAGE_ELSEWHERE: [
+    [404],
+    "The operator's page is only at hosts of the installation that no tenant's site uses.",
+  ],
+  SEVERAL_SERVERS: [[409], 'A tenant cannot move to a file while several servers share the database.'],
   RESTORING: [
     [503],
     'The data of the tenant are being restored from a backup; repeat the request after `Retry-After`.',
@@ -172,6 +177,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   TENANT_DAMAGED: [[503], 'The database of the tenant is missing or damaged; `atoll doctor` says what to do.'],
   TASK_RUNNING: [[409], 'Another task of the operator has to end first.'],
   TENANT_DELETED: [[409], 'The folder belongs to a tenant that was being deleted; `atoll doctor --fix` moves it away.'],
+  TENANT_ELSEWHERE: [[503], 'The data of the tenant are in a file of another server; the message names it.'],
   TENANT_MOVING: [[409], 'The tenant is being moved already.'],
   TENANT_SUSPENDED: [[403], 'The operator has suspended the tenant.'],
   TENANT_TOO_BUSY: [[503], 'The tenant changes faster than it can be copied; it was not moved.'],
@@ -345,6 +351,7 @@ export const LOG_CODES: Record<string, string> = {
   TRACES_NOT_EXPORTED: 'Traces could not be sent to the collector of OpenTelemetry.',
   TURN_NOT_KEPT: 'A turn of an agent could not be stored.',
   UNHANDLED: 'An error was handled nowhere: a bug.',
+  LOCAL_FILES_ON_SEVERAL_SERVERS: 'Several servers share a database, but keep uploads in folders of their own.',
   UNKNOWN_FOLDERS: 'The folder of data has folders that no tenant uses; see `atoll tenant adopt`.',
   UNCERTAIN_FILE_SYSTEM: 'The folder of data is on a file system that may lead to another machine, such as FUSE.',
   UNTRUSTED_PROXY: 'A proxy sends `X-Forwarded-For`, but `ATOLL_TRUST_PROXY` is off.',

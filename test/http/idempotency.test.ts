@@ -3,9 +3,10 @@ import { invalidateActors } from '../../src/accounts/actors'
 import { issueApiToken } from '../../src/accounts/api-tokens'
 import { config } from '../../src/config'
 import { moveClock } from '../../src/core/clock'
+import { handleRequest } from '../../src/gateway'
 import { attachClaim, Claim, withClaim } from '../../src/http/idempotency/claim'
 import type { DeferredWrite } from '../../src/storage/port'
-import type { Tenant } from '../../src/tenancy/tenants'
+import { getTenant, type Tenant } from '../../src/tenancy/tenants'
 import { type ApiClient, apiClient, callApi, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
 
 const DAY = 86_400_000
@@ -522,4 +523,31 @@ describe('replay of a stored response', () => {
     expect([(await run()).status, (await run()).headers.get(REPLAYED_HEADER)]).toEqual([200, 'true'])
     expect(await own.count()).toBe(1)
   })
+})
+
+test('an Idempotency-Key outside /api stores nothing: a revoked operator token gets no stored answer', async () => {
+  config.ATOLL_OPERATOR_TOKEN = 'operator-token-of-this-test'
+  try {
+    const { id } = await createTestTenant()
+    const post = (token: string) =>
+      handleRequest(
+        new Request(`http://${id}.test/operator/tenants/${id}/suspend`, {
+          method: 'POST',
+          headers: { host: `${id}.test`, authorization: `Bearer ${token}`, 'idempotency-key': 'once' },
+        }),
+      )
+    expect((await post(config.ATOLL_OPERATOR_TOKEN)).status).toBe(200)
+    expect((await post('revoked')).status).toBe(401)
+    const resumed = await handleRequest(
+      new Request(`http://${id}.test/operator/tenants/${id}/resume`, {
+        method: 'POST',
+        headers: { host: `${id}.test`, authorization: `Bearer ${config.ATOLL_OPERATOR_TOKEN}` },
+      }),
+    )
+    expect(resumed.status).toBe(200)
+    const { db } = await getTenant(id)
+    expect(await db.query('select count(*) from idempotency_keys')).toEqual([[0]])
+  } finally {
+    config.ATOLL_OPERATOR_TOKEN = ''
+  }
 })

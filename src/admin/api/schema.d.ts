@@ -1464,6 +1464,7 @@ export interface components {
         CheckReadinessResult: {
             /** @constant */
             status: "ready";
+            warnings?: string[];
         };
         Checkout: {
             subscriptionId: string;

@@ -7,6 +7,7 @@ import type { OperatorSetting } from '../api/schema'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
 import { StateTag } from '../ui/state-tag'
+import { DefaultTenantForm } from './default-tenant'
 import classes from './installation-settings.module.css'
 import { operatorApi } from './operator-api'
 
@@ -35,6 +36,7 @@ export function InstallationSettings() {
     >
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to take the focus */}
       <section className={classes.column} tabIndex={0} aria-label="Settings of the installation">
+        <DefaultTenantForm />
         <Text size="sm" c="dimmed" mb="sm">
           Settings are set in the environment of the server or in atoll.json, and take effect when it starts. Secrets
           are not shown.

@@ -6,15 +6,8 @@ import { ApiProblem, ConnectionLost, readProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
 import type { paths } from '../api/schema'
 
-const TOKEN_KEY = 'atoll-operator-token'
-
-/** The operator's token. The browser keeps it only until the tab is closed. */
-export const operatorToken = observable<string | undefined>(sessionStorage.getItem(TOKEN_KEY) ?? undefined)
-operatorToken.subscribe(() => {
-  const token = operatorToken.get()
-  if (token) sessionStorage.setItem(TOKEN_KEY, token)
-  else sessionStorage.removeItem(TOKEN_KEY)
-})
+/** The operator's token. It is kept in memory only, so that a reload asks for it again. */
+export const operatorToken = observable<string | undefined>(undefined)
 
 /** The operator's part of the API. A refused request throws an `ApiProblem`; a wrong token leads back to the sign-in. */
 export const operatorApi = createClient<paths>({ baseUrl: location.origin, credentials: 'omit' })

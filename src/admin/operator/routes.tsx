@@ -4,6 +4,10 @@ import { rootRoute } from '../frame/frame-route'
 const operator = createRoute({
   getParentRoute: () => rootRoute,
   path: 'operator',
+  // The server decides whether this page may be at its host, and separates it from other pages.
+  beforeLoad: () => {
+    if (!document.getElementById('root')?.hasAttribute('data-operator')) location.reload()
+  },
   component: lazyRouteComponent(() => import('./operator-frame'), 'OperatorFrame'),
 })
 const index = createRoute({

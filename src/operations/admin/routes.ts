@@ -3,6 +3,7 @@ import { COOKIE_PREFIX } from '../../accounts/cookies'
 import { generateToken } from '../../core/crypto'
 import { Problem } from '../../core/problem'
 import { getAssets, respondWithAsset } from './assets'
+import { assertOperatorHost } from './page-host'
 
 /** Only files of this server and styles with the nonce of the response take effect, and no page can frame this one. */
 const contentSecurityPolicy = (nonce: string) =>
@@ -18,7 +19,14 @@ const contentSecurityPolicy = (nonce: string) =>
     "frame-ancestors 'none'",
   ].join('; ')
 
-const toPage = (script: string, stylesheet: string, nonce: string, hasSession: boolean) => `<!doctype html>
+type PageFlags = { hasSession: boolean; isForOperator: boolean }
+
+const toPage = (
+  script: string,
+  stylesheet: string,
+  nonce: string,
+  { hasSession, isForOperator }: PageFlags,
+) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -32,24 +40,31 @@ const toPage = (script: string, stylesheet: string, nonce: string, hasSession: b
 <script type="module" src="/admin/assets/${script}"></script>
 </head>
 <body>
-<div id="root"${hasSession ? ' data-session' : ''}></div>
+<div id="root"${hasSession ? ' data-session' : ''}${isForOperator ? ' data-operator' : ''}></div>
 <noscript>The admin page needs JavaScript.</noscript>
 </body>
 </html>
 `
 
-async function respondWithPage({ request }: { request: Request }) {
+/** The operator's page is at hosts without scripts of tenants only, and shares no window with other pages. */
+async function respondWithOperatorPage({ request }: { request: Request }) {
+  await assertOperatorHost(request)
+  return respondWithPage({ request }, true)
+}
+
+async function respondWithPage({ request }: { request: Request }, isForOperator = false) {
   const names = [...(await getAssets()).keys()]
   const nameOf = (extension: string) => names.find((name) => name.startsWith('main-') && name.endsWith(extension))!
   const nonce = generateToken().slice(0, 22)
   // Without it the page need not ask who is signed in.
   const hasSession = SESSION_COOKIE.test(request.headers.get('cookie') ?? '')
-  return new Response(toPage(nameOf('.js'), nameOf('.css'), nonce, hasSession), {
+  return new Response(toPage(nameOf('.js'), nameOf('.css'), nonce, { hasSession, isForOperator }), {
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': contentSecurityPolicy(nonce),
       'x-frame-options': 'DENY',
       'cache-control': 'no-store',
+      ...(isForOperator && { 'cross-origin-opener-policy': 'same-origin' }),
     },
   })
 }
@@ -68,5 +83,7 @@ const detail = { 'x-access': 'open', hide: true } as object
 /** The admin page: one document for all its places, and the files that it loads. */
 export const adminRoutes = new Elysia()
   .get('/admin/assets/:name', ({ params, request }) => respondWithFile(params.name, request), { detail })
-  .get('/admin', respondWithPage, { detail })
-  .get('/admin/*', respondWithPage, { detail })
+  .get('/admin', ({ request }) => respondWithPage({ request }), { detail })
+  .get('/admin/operator', respondWithOperatorPage, { detail })
+  .get('/admin/operator/*', respondWithOperatorPage, { detail })
+  .get('/admin/*', ({ request }) => respondWithPage({ request }), { detail })

@@ -1,0 +1,39 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { config } from '../../src/config'
+import { handleRequest } from '../../src/gateway'
+import { createTestTenant } from '../test-tenant'
+
+const open = async (origin: string, path = '/admin/operator/tenants') => {
+  const response = await handleRequest(new Request(`${origin}${path}`, { headers: { host: new URL(origin).host } }))
+  return {
+    status: response.status,
+    opener: response.headers.get('cross-origin-opener-policy'),
+    text: await response.text(),
+  }
+}
+
+describe("the operator's page", () => {
+  afterEach(() => {
+    config.ATOLL_PUBLIC_HOSTS = ''
+  })
+
+  test('is at loopback names, apart from other windows, and at no host of a tenant', async () => {
+    const t = await createTestTenant()
+    const own = await open('http://localhost:3000')
+    expect([own.status, own.opener]).toEqual([200, 'same-origin'])
+    expect(own.text).toContain('data-operator')
+    for (const origin of [`http://${t.id}.test`, 'http://unknown.example']) {
+      const { status, text } = await open(origin)
+      expect([status, JSON.parse(text).code]).toEqual([404, 'OPERATOR_PAGE_ELSEWHERE'])
+    }
+    const admin = await open(`http://${t.id}.test`, '/admin')
+    expect([admin.status, admin.opener]).toEqual([200, null])
+    expect(admin.text).not.toContain('data-operator')
+  })
+
+  test('is at the hosts of ATOLL_PUBLIC_HOSTS only, where that is set', async () => {
+    config.ATOLL_PUBLIC_HOSTS = 'atoll.example.com'
+    expect((await open('https://atoll.example.com')).status).toBe(200)
+    expect((await open('http://localhost')).status).toBe(404)
+  })
+})

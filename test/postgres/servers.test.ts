@@ -1,0 +1,71 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import { config } from '../../src/config'
+import { prepareMove } from '../../src/tenancy/move'
+import { registry } from '../../src/tenancy/registry'
+import { announceServer, findLocalFilesRisk, listLiveServers } from '../../src/tenancy/servers'
+import { tenants } from '../../src/tenancy/tables'
+import { createTempFolder, runAtoll } from '../fakes/cli'
+import { createTestTenant } from '../test-tenant'
+import { waitUntil } from '../wait-until'
+
+setDefaultTimeout(60_000)
+
+const OTHER = 'elsewhere 1'
+
+/** Records the heartbeat of a server on another machine. */
+const beatElsewhere = () =>
+  registry.write(({ query }) =>
+    query(
+      `insert into servers (name, details, started, seen) values (?, ?, 1, (select now from clock))
+       on conflict ("name") do update set seen = excluded.seen`,
+      [OTHER, JSON.stringify({ folder: 'elsewhere:/tenants' })],
+    ),
+  )
+afterAll(() => registry.write(({ query }) => query('delete from servers where name = ?', [OTHER])))
+
+test.skipIf(!config.ATOLL_DATABASE_URL)(
+  'a server sees others, warns about local files, and keeps tenants out of files',
+  async () => {
+    const t = await createTestTenant()
+    const withdraw = announceServer()
+    try {
+      await waitUntil(async () => (await listLiveServers()).length === 1)
+      expect(await findLocalFilesRisk()).toBeUndefined()
+      await using alone = await prepareMove(t.id, 'sqlite')
+      await alone[Symbol.asyncDispose]()
+      await beatElsewhere()
+      expect(await findLocalFilesRisk()).toContain(OTHER)
+      await expect(prepareMove(t.id, 'sqlite')).rejects.toMatchObject({
+        status: 409,
+        code: 'SEVERAL_SERVERS',
+        message: expect.stringContaining(OTHER),
+      })
+    } finally {
+      withdraw()
+    }
+  },
+)
+
+test.skipIf(!config.ATOLL_DATABASE_URL)('a tenant whose file is on another server is not called damaged', async () => {
+  const t = await createTestTenant()
+  await registry.write((tx) =>
+    tx
+      .update(tenants)
+      .set({ home: '', moved: '2026-11-28T12:00:00.000Z', fileServer: 'atoll-7' })
+      .where(eq(tenants.id, t.id)),
+  )
+  await Bun.sleep(1_600)
+  const answer = await t.as('admin').get('/me')
+  expect([answer.status, answer.body.code]).toEqual([503, 'TENANT_ELSEWHERE'])
+  expect(answer.body.message).toContain('atoll-7')
+})
+
+test.each(['postgres://u@h1,h2/db?target_session_attrs=read-write', 'postgres://u@h:port/db'])(
+  'an address of PostgreSQL that the driver cannot use (%s) stops a command with a sentence',
+  async (ATOLL_DATABASE_URL) => {
+    const { code, err } = await runAtoll('tenant list --json', { at: createTempFolder(), env: { ATOLL_DATABASE_URL } })
+    expect([code, JSON.parse(err).code]).toEqual([2, 'BAD_SETTING'])
+    expect(err).not.toContain('TypeError')
+  },
+)
