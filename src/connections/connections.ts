@@ -11,6 +11,7 @@ import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
 import { assertUnused } from './connection-users'
 import type { KindName } from './kinds/index'
 import { getConnection } from './resolver'
+import { assertSecretsStay } from './secret-address'
 import { listSecretNames, storeSecrets, VAULT_PURPOSE } from './secrets'
 import type { Connection, ConnectionChange, NewConnection } from './shapes'
 import { connections } from './tables'
@@ -87,6 +88,8 @@ export async function change(ctx: Ctx, id: string, input: ConnectionChange, answ
     const metadata = mergeValues(before.metadata, input.metadata)
     assertValidDraft({ kind: before.kind, metadata, authentication }, before.metadata)
     if (input.metadata) assertAllowedUrls(listUrls(metadata))
+    const [stored = []] = await listSecretNames(tx, [id])
+    assertSecretsStay({ kind: before.kind, before: before.metadata, after: metadata }, stored, authentication)
     const row: Row = { ...before, name, labels, metadata, version: before.version + 1, updated: toIsoString(now()) }
     await tx.update(connections).set(row).where(eq(_id, id))
     await storeSecrets(tx, vault, id, authentication)

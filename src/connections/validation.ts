@@ -1,8 +1,9 @@
-import { badRequest } from '../core/problem'
+import { findNearestKey } from '../core/nearest-key'
+import { badRequest, type FieldError } from '../core/problem'
 import { withKeyPolicy } from '../core/shapes'
-import { listMisspelledKeys, listUnknownKeys } from '../core/unknown-keys'
-import { listFieldErrors } from '../core/validation'
-import { kinds } from './kinds/index'
+import { listUnknownKeys } from '../core/unknown-keys'
+import { listFieldErrors, MAX_FIELD_ERRORS } from '../core/validation'
+import { type KindName, kinds } from './kinds/index'
 import type { ConnectionDraft } from './shapes'
 
 const MAX_METADATA_BYTES = 16 << 10 // bytes; a list returns the metadata of many connections
@@ -14,21 +15,44 @@ export const mergeValues = (before: Values, sent: Values = {}): Values =>
   Object.fromEntries(Object.entries({ ...before, ...sent }).filter(([, value]) => value !== null))
 
 /**
- * Rejects a connection that is not valid for its kind: also unknown secrets, and metadata that looks misspelled unless
- * it is stored already. @throws 400 with every error
+ * Rejects a connection that is not valid for its kind: also unknown secrets, and unknown metadata unless it is stored
+ * already as it is. @throws 400 with every error
  */
 export function assertValidDraft({ kind, metadata = {}, authentication = {} }: ConnectionDraft, before: Values = {}) {
   const { metadata: metadataShape, authentication: secretsShape } = kinds[kind]
   const strictSecretsShape = { ...secretsShape, ...withKeyPolicy({ strict: true }) }
   const errors = [
     ...listFieldErrors(metadataShape, metadata, '/metadata'),
-    ...listMisspelledKeys(metadata, Object.keys(metadataShape.properties), '/metadata', before),
+    ...listUnknownMetadata(kind, metadata, before),
     ...listFieldErrors(secretsShape, mergeValues({}, authentication), SECRETS_PATH),
     ...listUnknownKeys(strictSecretsShape, authentication, SECRETS_PATH, [{ keys: SIBLING_KEYS, at: '' }]),
   ]
   if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
     errors.push({ path: '/metadata', message: `metadata can be at most ${MAX_METADATA_BYTES} bytes of JSON.` })
   if (errors.length) badRequest(...errors)
+}
+
+function listUnknownMetadata(kind: KindName, metadata: Values, before: Values): FieldError[] {
+  const { metadata: shape, authentication } = kinds[kind]
+  const known = Object.keys(shape.properties)
+  const isStored = (key: string) => Object.hasOwn(before, key) && Bun.deepEquals(before[key], metadata[key])
+  const unknown = Object.keys(metadata).filter((key) => !known.includes(key) && !isStored(key))
+  return unknown.slice(0, MAX_FIELD_ERRORS).map((key) => {
+    const isSecret = Object.hasOwn(authentication.properties, key)
+    const nearest = findNearestSetting(key, known)
+    const hint = isSecret
+      ? 'It is a secret: send it in `authentication`.'
+      : nearest
+        ? `Did you mean \`${nearest}\`?`
+        : `A connection of the kind ${kind} has ${known.join(', ')}.`
+    return { path: `/metadata/${key}`, message: `metadata.${key.slice(0, 100)} is unknown. ${hint}` }
+  })
+}
+
+/** Settings have the same last words at many vendors: `baseUrl` and `url` mean `apiUrl`. */
+const findNearestSetting = (key: string, known: string[]) => {
+  const lastWord = (name: string) => /[A-Za-z][a-z]*$/.exec(name)?.[0].toLowerCase()
+  return findNearestKey(key, known) ?? known.find((name) => lastWord(name) === lastWord(key))
 }
 
 /** Returns a draft without values that are null. @throws 400 */

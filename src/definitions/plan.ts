@@ -129,7 +129,8 @@ function resolveSecrets(
   const current = before ? listSecrets(kind, before.definition) : new Map<string, string>()
   const resolve = (secretPath: string[], text: string) => {
     const variable = toVariable(path, secretPath, text)
-    const kept = current.get(toPathText(secretPath))
+    const mayKeep = !before || (kind.mayKeepSecret?.(secretPath, before.definition, definition) ?? true)
+    const kept = mayKeep ? current.get(toPathText(secretPath)) : undefined
     if (kept !== undefined) found.kept.add(variable)
     const value = (Object.hasOwn(values, variable) ? values[variable] : undefined) ?? kept
     if (value === undefined) found.missing.add(variable)

@@ -1,7 +1,11 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
 import { resolveAllOfKind, resolveConnection } from '../../src/connections/resolver'
+import { storeSecrets } from '../../src/connections/secrets'
+import { connections } from '../../src/connections/tables'
 import { rotateVaultKey } from '../../src/platform/vault/key-rotation'
 import { sealed } from '../../src/platform/vault/tables'
+import { withVault } from '../../src/platform/vault/vault'
 import { ID, TIME } from '../expectations'
 import { denyPrivateNetwork } from '../plugins/fixtures'
 import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
@@ -22,7 +26,7 @@ const newStripe = (more: object = {}) => ({
   name: 'Cards',
   kind: 'stripe',
   labels: ['money', 'eu'],
-  metadata: { requireExternalPrice: true, note: 'ours' },
+  metadata: { requireExternalPrice: true, checkoutMode: 'hosted' },
   authentication: { secretKey: 'sk_live_1', webhookSecret: ['whsec_a', 'whsec_b'] },
   ...more,
 })
@@ -37,7 +41,7 @@ describe('CRUD of connections', () => {
       name: 'Cards',
       kind: 'stripe',
       labels: ['money', 'eu'],
-      metadata: { requireExternalPrice: true, note: 'ours' },
+      metadata: { requireExternalPrice: true, checkoutMode: 'hosted' },
       secrets: ['secretKey', 'webhookSecret'],
       created: TIME,
       updated: created.body.created,
@@ -49,7 +53,8 @@ describe('CRUD of connections', () => {
     const changed = await admin.put(path, {
       ...created.body,
       name: 'Purse',
-      metadata: { note: null, apiUrl: 'https://x.test' },
+      metadata: { checkoutMode: null, apiUrl: 'https://x.test' },
+      authentication: { secretKey: 'sk_live_1' },
     })
     expect([changed.status, changed.body]).toEqual([
       200,
@@ -170,7 +175,9 @@ describe('CRUD of connections', () => {
     expect(await invalidPathsOf({ kind: 'stripe', authentication: { webhookSecret: ['s3cret', 'b', 'c'] } })).toContain(
       '/authentication/webhookSecret',
     )
-    expect(await invalidPathsOf({ kind: 'stripe', metadata: { much: 'x'.repeat(20_000) } })).toEqual(['/metadata'])
+    expect(
+      await invalidPathsOf({ kind: 'stripe', metadata: { apiUrl: `https://x.test/${'x'.repeat(20_000)}` } }),
+    ).toContain('/metadata')
     const headers = { 'x y': '1' }
     const withInvalidHeader = { kind: 'http', metadata: { url: 'https://x.test' }, authentication: { headers } }
     expect((await invalidPathsOf(withInvalidHeader)).length).toBeGreaterThan(0)
@@ -192,10 +199,95 @@ describe('CRUD of connections', () => {
     await admin.delete(`${PATH}/${_id}`)
   })
 
+  test.each([
+    ['openai', 'baseUrl', 'Did you mean `apiUrl`?'],
+    ['openai', 'url', 'Did you mean `apiUrl`?'],
+    ['openai', 'embedding_model', 'Did you mean `embeddingModel`?'],
+    ['openai', 'token', 'send it in `authentication`'],
+    ['http', 'address', 'A connection of the kind http has url.'],
+    ['stripe', 'note', 'A connection of the kind stripe has apiUrl, requireExternalPrice, checkoutMode.'],
+  ])('unknown metadata is refused with what was meant: %s, %s', async (kind, key, hint) => {
+    const metadata = { ...(kind === 'http' && { url: 'https://x.test' }), [key]: 'https://y.test' }
+    for (const path of [PATH, `${PATH}/status`]) {
+      const { status, body } = await admin.post(path, { ...(path === PATH && { name: 'x' }), kind, metadata })
+      expect([status, body.details[0].path]).toEqual([400, `/metadata/${key}`])
+      expect(body.message).toContain(hint)
+    }
+  })
+
+  test('unknown metadata that was stored before passes unchanged, and may be removed but not changed', async () => {
+    const { _id } = await createConnection()
+    const stored = { requireExternalPrice: true, note: 'ours' }
+    await h.tenant.write((tx) => tx.update(connections).set({ metadata: stored }).where(eq(connections._id, _id)))
+    const path = `${PATH}/${_id}`
+    expect((await admin.put(path, { name: 'Purse', metadata: stored })).body.metadata).toEqual(stored)
+    expect(statusAndCode(await admin.put(path, { metadata: { note: 'new' } }))).toEqual([400, 'INVALID_INPUT'])
+    expect((await admin.put(path, { metadata: { note: null } })).body.metadata).toEqual({ requireExternalPrice: true })
+    await admin.delete(path)
+  })
+
+  test.each([
+    ['openai', 'token'],
+    ['stripe', 'secretKey'],
+    ['paddle', 'apiKey'],
+    ['paypal', 'clientSecret'],
+  ])('a key that is not ASCII is refused, also in a check before: %s', async (kind, secret) => {
+    for (const value of ['sk-••••1234', 'sk-1\nx', 'sk-…'])
+      for (const path of [PATH, `${PATH}/status`]) {
+        const { status, body } = await admin.post(path, {
+          ...(path === PATH && { name: 'x' }),
+          ...{ kind, authentication: { [secret]: value } },
+        })
+        expect([status, body.details[0].path]).toEqual([400, `/authentication/${secret}`])
+        expect(JSON.stringify(body)).not.toContain(value)
+      }
+  })
+
+  test('the check of a connection whose stored key is not ASCII says that it failed', async () => {
+    const { _id } = await createConnection()
+    await withVault(h.tenant, (tx, vault) => storeSecrets(tx, vault, _id, { secretKey: 'sk-••••1234' }))
+    const { status, body } = await admin.post(`${PATH}/${_id}/status`)
+    expect([status, body.status]).toEqual([200, 'failed'])
+    await admin.delete(`${PATH}/${_id}`)
+  })
+
+  test.each([
+    ['openai', { apiUrl: 'https://x.test/v1' }, { apiUrl: 'https://y.test/v1' }, { token: 'k' }],
+    ['openai', { apiUrl: 'https://x.test/v1' }, { apiUrl: 'https://x.test:8443/v1' }, { token: 'k' }],
+    ['openai', {}, { apiUrl: 'https://y.test/v1' }, { token: 'k' }],
+    ['openai', { apiUrl: 'https://x.test/v1' }, { apiUrl: null }, { token: 'k' }],
+    ['http', { url: 'https://x.test' }, { url: 'https://y.test' }, { headers: { authorization: 'k' } }],
+    ['email', { host: 'x.test' }, { host: 'y.test' }, { password: 'k' }],
+    ['stripe', {}, { apiUrl: 'https://y.test' }, { secretKey: 'k' }],
+    ['paddle', { environment: 'live' }, { environment: 'sandbox' }, { apiKey: 'k' }],
+  ])('a secret goes to no other server unless it is sent again: %s, %j to %j', async (kind, metadata, to, secrets) => {
+    const created = await admin.post(PATH, { name: 'x', kind, metadata, authentication: secrets })
+    expect(created.status).toBe(201)
+    const path = `${PATH}/${created.body._id}`
+    const refused = await admin.put(path, { metadata: to })
+    expect(statusAndCode(refused)).toEqual([400, 'INVALID_INPUT'])
+    expect(refused.body.details[0].path).toBe(`/authentication/${Object.keys(secrets)[0]}`)
+    expect((await admin.get(path)).body.metadata).toEqual(metadata)
+    const withoutSecrets = Object.fromEntries(Object.keys(secrets).map((name) => [name, null]))
+    expect((await admin.put(path, { metadata: to, authentication: secrets })).status).toBe(200)
+    expect((await admin.put(path, { metadata, authentication: withoutSecrets })).body.secrets).toEqual([])
+    await admin.delete(path)
+  })
+
+  test('another path at the same server keeps the secrets, and webhook secrets stay with any server', async () => {
+    const apiUrl = 'https://x.test/v1'
+    const authentication = { token: 'k' }
+    const { body } = await admin.post(PATH, { name: 'x', kind: 'openai', metadata: { apiUrl }, authentication })
+    expect((await admin.put(`${PATH}/${body._id}`, { metadata: { apiUrl: 'https://x.test/v2' } })).status).toBe(200)
+    const { _id } = await createConnection({ authentication: { webhookSecret: 'whsec_a' } })
+    expect((await admin.put(`${PATH}/${_id}`, { metadata: { apiUrl } })).body.secrets).toEqual(['webhookSecret'])
+    for (const id of [body._id, _id]) await admin.delete(`${PATH}/${id}`)
+  })
+
   test('a list of connections is filtered by kind, name and label, and has pages', async () => {
     await createConnection({ name: 'a', labels: ['x'] })
     await createConnection({ name: 'b', labels: ['y', 'z'] })
-    await createConnection({ name: 'c', kind: 'paddle', authentication: {}, labels: [] })
+    await createConnection({ name: 'c', kind: 'paddle', metadata: {}, authentication: {}, labels: [] })
     const names = async (query: string) =>
       (await admin.get(`${PATH}?sort=name&${query}`)).body.map(({ name }: { name: string }) => name).join('')
     expect(await names('')).toBe('abc')

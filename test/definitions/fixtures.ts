@@ -88,6 +88,7 @@ export async function createRichTenant(tenant: TestTenant) {
       historyTokens: 1_000,
       recordThread: true,
       allowSystemMessages: true,
+      forbidClientRules: true,
     },
   })
   await post('/ai/agents', { name: 'Echo', sourceId: 'echo' })

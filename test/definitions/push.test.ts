@@ -257,6 +257,24 @@ test('secrets are pushed when they differ, kept without a value, and named befor
   expect(stored.secrets).toEqual([])
 })
 
+test('a push that leads a connection to another server needs its secret again, and nothing is changed before', async () => {
+  const tenant = await createTestTenant()
+  const [target, folder, admin] = [remote(tenant), createTempFolder(), tenant.as('admin')]
+  const connection = (apiUrl: string) => ({
+    ...{ kind: 'openai', metadata: { apiUrl }, authentication: { token: placeholder('TOKEN') } },
+  })
+  await write(folder, 'connections/Models.json', connection('https://one.example/v1'))
+  await push(target, folder, { readSecret: () => 'a' })
+  await write(folder, 'connections/Models.json', connection('https://one.example/v2'))
+  expect(await push(target, folder)).toHaveLength(1)
+  await write(folder, 'connections/Models.json', connection('https://two.example/v1'))
+  await expect(push(target, folder)).rejects.toThrow('TOKEN')
+  const stored = async () => (await admin.get('/integration-sources')).body[0]
+  expect((await stored()).metadata.apiUrl).toBe('https://one.example/v2')
+  expect(await push(target, folder, { readSecret: () => 'a' })).toHaveLength(1)
+  expect(await stored()).toMatchObject({ metadata: { apiUrl: 'https://two.example/v1' }, secrets: ['token'] })
+})
+
 test('things with one name keep their ids when the file of one of them is removed', async () => {
   const tenant = await createTestTenant()
   const [target, folder, admin] = [remote(tenant), createTempFolder(), tenant.as('admin')]

@@ -1,7 +1,7 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { t } from 'elysia'
-import { webAddress } from '../../core/shapes'
+import { textMatching, webAddress } from '../../core/shapes'
 
 /** The tenant of a connection, and its settings and secrets. */
 type ConnectionValues<Metadata = unknown, Authentication = unknown> = {
@@ -15,6 +15,8 @@ type ConnectionKind<Metadata extends TObject, Authentication extends TObject, Va
   metadata: Metadata
   /** No secret is required: a connection may be created before they are known. `check` reports missing ones. */
   authentication: Authentication
+  /** Returns the server that the secrets are sent to, such as its origin. */
+  serverOf(metadata: Record<string, unknown>): string
   /** Makes a small call without side effects. Returns a sentence. @throws NotConnected, 502 OUTSIDE_UNREACHABLE, 503 */
   check(values: Values): Promise<string>
 }
@@ -47,6 +49,21 @@ export const requireValue = <Value>(value: Value | undefined, path: string): Val
 
 const maybe = t.Optional
 export const secretText = maybe(t.String({ minLength: 1, maxLength: 8_000 }))
+
+/** A secret that is sent in a header. */
+export const keyText = maybe(
+  textMatching(
+    '^[\\x20-\\x7e]*$',
+    'Write the key in ASCII, in one line. A key that was masked when it was copied has to be copied again.',
+    { minLength: 1, maxLength: 8_000 },
+  ),
+)
+
+/** Returns the origin of a URL that may be missing. */
+export const originOf = (url: unknown, fallback = ''): string => {
+  const address = typeof url === 'string' && url ? url : fallback
+  return URL.parse(address)?.origin ?? address
+}
 export const optionalUrl = (description: string) => maybe(webAddress({ maxLength: 2_000, description }))
 export const environment = maybe(t.Union([t.Literal('live'), t.Literal('sandbox')], { description: 'default: live' }))
 

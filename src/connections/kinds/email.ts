@@ -29,6 +29,7 @@ const metadata = t.Object({
 export const email = defineKind({
   metadata,
   authentication: t.Object({ password: secretText }),
+  serverOf: ({ host }) => String(host ?? '').toLowerCase(),
   check: ({ tenant, ...connection }) => withMailServer(tenant, connection.metadata, () => verifyTransport(connection)),
 })
 

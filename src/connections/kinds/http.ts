@@ -1,7 +1,7 @@
 import { t } from 'elysia'
 import { HOP_BY_HOP_HEADERS } from '../../core/hop-by-hop'
 import { textMatching, webAddress, withMessage } from '../../core/shapes'
-import { defineKind, NotConnected } from './connection-kind'
+import { defineKind, NotConnected, originOf } from './connection-kind'
 import { probe } from './probe'
 
 /** Returns the configured headers of each request, without hop-by-hop headers and `content-length`. */
@@ -27,6 +27,7 @@ export const http = defineKind({
       ),
     ),
   }),
+  serverOf: ({ url }) => originOf(url),
   async check({ tenant, metadata: { url }, authentication }) {
     const headers = buildHeaders(authentication)
     try {

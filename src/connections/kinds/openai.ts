@@ -1,6 +1,6 @@
 import { t } from 'elysia'
 import { line } from '../../core/shapes'
-import { defineKind, optionalUrl, secretText } from './connection-kind'
+import { defineKind, keyText, optionalUrl, originOf } from './connection-kind'
 import { joinUrl, probe, toBearerInit } from './probe'
 
 const OPENAI_URL = 'https://api.openai.com/v1'
@@ -21,7 +21,8 @@ export const openai = defineKind({
       t.Array(line(100, 1), { maxItems: 100, description: 'roles that may call it directly; default: all users' }),
     ),
   }),
-  authentication: t.Object({ token: secretText }),
+  authentication: t.Object({ token: keyText }),
+  serverOf: ({ apiUrl }) => originOf(apiUrl, OPENAI_URL),
   check: ({ tenant, metadata, authentication }) =>
     probe(tenant, joinUrl(resolveApiUrl(metadata), 'models'), toBearerInit(authentication.token)),
 })

@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import { defineKind, environment, optionalUrl, requireValue, secretText, webhookSecret } from './connection-kind'
+import { defineKind, environment, keyText, optionalUrl, originOf, requireValue, webhookSecret } from './connection-kind'
 import { joinUrl, probe, toBearerInit } from './probe'
 
 /** The API URLs of its environments. */
@@ -8,7 +8,8 @@ export const PADDLE_URLS = { live: 'https://api.paddle.com', sandbox: 'https://s
 /** https://developer.paddle.com/api-reference/overview */
 export const paddle = defineKind({
   metadata: t.Object({ environment, apiUrl: optionalUrl('default: the URL of the environment') }),
-  authentication: t.Object({ apiKey: secretText, webhookSecret }),
+  authentication: t.Object({ apiKey: keyText, webhookSecret }),
+  serverOf: ({ apiUrl, environment }) => originOf(apiUrl, PADDLE_URLS[environment === 'sandbox' ? 'sandbox' : 'live']),
   check: ({
     tenant,
     metadata: { environment = 'live', apiUrl = PADDLE_URLS[environment] },

@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import { defineKind, optionalUrl, requireValue, secretText, webhookSecret } from './connection-kind'
+import { defineKind, keyText, optionalUrl, originOf, requireValue, webhookSecret } from './connection-kind'
 import { joinUrl, probe, toBearerInit } from './probe'
 
 const STRIPE_URL = 'https://api.stripe.com'
@@ -11,7 +11,8 @@ export const stripe = defineKind({
     requireExternalPrice: t.Optional(t.Boolean()),
     checkoutMode: t.Optional(t.Union([t.Literal('hosted'), t.Literal('embedded')], { description: 'default: hosted' })),
   }),
-  authentication: t.Object({ secretKey: secretText, webhookSecret }),
+  authentication: t.Object({ secretKey: keyText, webhookSecret }),
+  serverOf: ({ apiUrl }) => originOf(apiUrl, STRIPE_URL),
   check: ({ tenant, metadata: { apiUrl = STRIPE_URL }, authentication: { secretKey } }) =>
     probe(tenant, joinUrl(apiUrl, 'v1/balance'), toBearerInit(requireValue(secretKey, 'authentication.secretKey'))),
 })

@@ -1,5 +1,7 @@
 import type { Ctx } from '../../accounts/context'
 import * as connections from '../../connections/connections'
+import type { KindName } from '../../connections/kinds/index'
+import { mayKeepSecret } from '../../connections/secret-address'
 import { readSecrets } from '../../connections/secrets'
 import { NewConnection } from '../../connections/shapes'
 import { Problem } from '../../core/problem'
@@ -16,6 +18,8 @@ export const connection = defineKind({
     ...definition,
     ...(authentication !== undefined && { authentication: mapTexts(authentication, map) }),
   }),
+  mayKeepSecret: ([secret = ''], before, after) =>
+    mayKeepSecret(before.kind as KindName, secret, toMetadata(before), toMetadata(after)),
   list: connections.list,
   get: connections.get,
   async toStored({ _id, name, kind, labels, metadata, secrets }, ctx) {
@@ -34,6 +38,8 @@ export const connection = defineKind({
   },
   remove: (ctx, id, { answer }) => connections.remove(ctx, id, answer),
 })
+
+const toMetadata = ({ metadata = {} }: Definition) => metadata as Definition
 
 /** Returns the secrets by name; those that no key decrypts any more are empty. */
 async function readAuthentication(ctx: Ctx, id: string, names: string[]): Promise<Definition> {

@@ -57,6 +57,8 @@ type KindRules = {
   prepare?(definition: Definition, current: { name: string | null; before?: Definition }): Definition
   mapReferences?(definition: Definition, map: MapReference): Definition
   mapSecrets?(definition: Definition, map: MapSecret): Definition
+  /** Whether a secret without a value may stay as it is when the definition changes; default: true. */
+  mayKeepSecret?(path: string[], before: Definition, after: Definition): boolean
   /** Whether a resource that has no file stays when others are pruned. */
   isKept?(resource: StoredResource): boolean
   /** Returns what a change says of itself, and whether it only renames. */

@@ -44,7 +44,7 @@ const code = 'export default async (request, atoll) => ({ hello: request.query.n
 const lambda = { name: 'Greeting', code, timeoutMs: 1000 }
 const target = { kind: 'lambda', lambdaId: id }
 const integration = { name: 'Greet', trigger: { kind: 'webhook' }, target }
-const source = { name: 'Model server', kind: 'openai', metadata: { baseUrl: 'https://api.openai.com/v1' } }
+const source = { name: 'Model server', kind: 'openai', metadata: { apiUrl: 'https://api.openai.com/v1' } }
 const agent = { name: 'Helper', description: 'Answers questions', systemPrompt: 'Answer briefly.' }
 const messages = [{ role: 'user', content: 'What is left to do?' }]
 const credential = { id: 'bXkta2V5', rawId: 'bXkta2V5', type: 'public-key', clientExtensionResults: {} }
