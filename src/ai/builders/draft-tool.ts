@@ -26,6 +26,7 @@ export function buildDraftTool(ctx: Ctx, name: DraftKindName, drafts: Draft[], c
     name: `draft_${name}`,
     description: `Drafts ${plural}, up to ${MAX_DRAFTS_PER_CALL} at once. ${consequence} If it refuses some, correct them and draft all of them again.`,
     parameters: toModelSchema(),
+    effect: 'adds',
     async run(_, input) {
       const valid = await parse(ctx, input)
       const finished = createRequest ? await valid.create(createRequest) : valid.drafts.map((draft) => ({ draft }))

@@ -57,6 +57,7 @@ export function buildLookupTools({ actor }: Ctx, names: readonly LookupName[]): 
       name: `list_${name}`,
       description: `${description} ${LOOKUP_PAGE_SIZE} on a page.`,
       parameters: { type: 'object', properties: { page: { type: 'integer', minimum: 1 } } },
+      effect: 'reads' as const,
       async run({ ctx }, { page = 1 }) {
         assertScope(actor, area, 'read')
         const answer = { request: new Request('http://list/'), set: { headers: {} } }

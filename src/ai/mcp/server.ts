@@ -8,13 +8,22 @@ import {
   ListToolsRequestSchema,
   McpError,
   ReadResourceRequestSchema,
+  type ToolAnnotations,
 } from '@modelcontextprotocol/sdk/types.js'
 import { version } from '../../../package.json'
 import type { Ctx } from '../../accounts/context'
-import { MAX_AGENT_RUNS } from '../tools/tool'
+import { MAX_AGENT_RUNS, type Tool } from '../tools/tool'
 import { runForModel } from '../tools/tools'
 import { loadAllTools } from './mcp-tools'
 import { listBlueprintResources, readBlueprintResource } from './resources'
+
+/** What assistants are told of a tool, so that they ask before they run those that cannot be undone. */
+const HINTS: Record<Tool['effect'], ToolAnnotations> = {
+  reads: { readOnlyHint: true, openWorldHint: false },
+  adds: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  overwrites: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  unknown: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+}
 
 const PAGE_SIZE = 1_000 // tools or resources
 const RESOURCE_NOT_FOUND_CODE = -32_002 // defined by the protocol
@@ -32,11 +41,18 @@ export async function answerMessage(ctx: Ctx, request: Request, message: unknown
   request.signal.addEventListener('abort', resolveCallerGone)
   try {
     await server.connect(transport)
-    return await Promise.race([transport.handleRequest(request, { parsedBody: message }), callerGone])
+    return await Promise.race([transport.handleRequest(toAccepting(request), { parsedBody: message }), callerGone])
   } finally {
     request.signal.removeEventListener('abort', resolveCallerGone)
     await server.close()
   }
+}
+
+/** Returns a request that takes both types of the protocol, as the package requires: the answer is JSON in any case. */
+function toAccepting({ url, method, headers }: Request): Request {
+  const accepting = new Headers(headers)
+  accepting.set('accept', 'application/json, text/event-stream')
+  return new Request(url, { method, headers: accepting })
 }
 
 function createServer(ctx: Ctx, request: Request): Server {
@@ -44,8 +60,9 @@ function createServer(ctx: Ctx, request: Request): Server {
 
   server.setRequestHandler(ListToolsRequestSchema, async ({ params }) => {
     const { items, nextCursor } = paginate([...(await loadAllTools(ctx)).values()], params?.cursor)
-    const tools = items.map(({ name, description, parameters }) => ({
+    const tools = items.map(({ name, description, parameters, effect }) => ({
       ...{ name, description, inputSchema: { ...parameters, type: 'object' as const } },
+      annotations: HINTS[effect],
     }))
     return { tools, nextCursor }
   })

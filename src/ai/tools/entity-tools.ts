@@ -23,7 +23,14 @@ function ignoreNotFound(error: unknown): undefined {
   if (!(error instanceof Problem && error.status === 404)) throw error
 }
 
-type EntityOperation = { verb: string; operation: Operation; summary: string; parameters: object; run: Tool['run'] }
+type EntityOperation = {
+  verb: string
+  effect: Tool['effect']
+  operation: Operation
+  summary: string
+  parameters: object
+  run: Tool['run']
+}
 
 function toolsOfBlueprint({ actor }: PublicCtx, model: Model): Tool[] {
   const { key, name, description } = model
@@ -42,38 +49,44 @@ function toolsOfBlueprint({ actor }: PublicCtx, model: Model): Tool[] {
     }
   const operations: EntityOperation[] = [
     {
-      ...{ verb: 'find', operation: 'read', summary: 'Finds entities' },
+      ...{ verb: 'find', effect: 'reads', operation: 'read', summary: 'Finds entities' },
       parameters: toObjectSchema({ query: toQuerySchema(readableFields) }),
       run: (toolContext, input) => entities.find(toCallContext(toolContext), key, parseQuery(input)),
     },
     {
-      ...{ verb: 'get', operation: 'read', summary: 'Reads one entity' },
+      ...{ verb: 'get', effect: 'reads', operation: 'read', summary: 'Reads one entity' },
       parameters: toObjectSchema({ identifier }, ['identifier']),
       run: byIdentifier(entities.get),
     },
     {
-      ...{ verb: 'create', operation: 'create', summary: 'Creates an entity' },
+      ...{ verb: 'create', effect: 'adds', operation: 'create', summary: 'Creates an entity' },
       parameters: toObjectSchema(toProperties(writableFields), required),
       run: (toolContext, input) => entities.create(toCallContext(toolContext), key, input),
     },
     {
-      ...{ verb: 'update', operation: 'update', summary: 'Updates the given fields of one entity' },
+      ...{
+        verb: 'update',
+        effect: 'overwrites',
+        operation: 'update',
+        summary: 'Updates the given fields of one entity',
+      },
       parameters: toObjectSchema({ identifier, ...toProperties(writableFields) }, ['identifier']),
       run: (toolContext, { identifier, ...entity }) =>
         entities.update(toCallContext(toolContext), key, identifier, entity),
     },
     {
-      ...{ verb: 'remove', operation: 'delete', summary: 'Removes one entity' },
+      ...{ verb: 'remove', effect: 'overwrites', operation: 'delete', summary: 'Removes one entity' },
       parameters: toObjectSchema({ identifier }, ['identifier']),
       run: byIdentifier(entities.remove),
     },
   ]
   return operations
     .filter(({ operation }) => rowScopeOf(model, operation, actor))
-    .map(({ verb, summary, parameters, run }) => ({
+    .map(({ verb, effect, summary, parameters, run }) => ({
       name: toToolName(`${verb}_${key}`),
       description: `${summary} of "${name}".${description ? ` ${description.slice(0, 500)}` : ''}`,
       parameters: parameters as Tool['parameters'],
+      effect,
       run,
     }))
 }

@@ -31,6 +31,7 @@ function toTool(row: IntegrationRow): Tool {
     name,
     description,
     parameters: parameterSchema,
+    effect: 'unknown',
     run: (toolContext, input) => runIntegrationTool(row, toolContext, input),
   }
 }

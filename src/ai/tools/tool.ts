@@ -6,6 +6,8 @@ export type Tool = {
   description: string
   /** A JSON Schema of an object. */
   parameters: Record<string, unknown>
+  /** What a call does to what exists. */
+  effect: 'reads' | 'adds' | 'overwrites' | 'unknown'
   /** Runs the tool with the rights of the caller (`ctx.actor`). @throws Problem, which the model gets to see */
   run(calling: ToolContext, input: Record<string, unknown>): Promise<unknown>
 }

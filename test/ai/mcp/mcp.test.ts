@@ -238,6 +238,36 @@ describe('POST /api/mcp', () => {
     expect((await send({ ...MESSAGE, method: 'tools/call', params: { name: 5 } })).body).toHaveProperty('error')
   })
 
+  test.each(['*/*', 'application/*', 'application/json', 'text/event-stream, application/json;q=0.5'])(
+    'POST /api/mcp answers JSON to whoever takes it: %s',
+    async (accept) => expect((await send(MESSAGE, { accept })).body.result.tools).toBeArray(),
+  )
+
+  test('POST /api/mcp answers 406 NOT_ACCEPTABLE to whoever takes no JSON', async () => {
+    expect(statusAndCode(await send(MESSAGE, { accept: 'text/event-stream' }))).toEqual([406, 'NOT_ACCEPTABLE'])
+  })
+
+  test('POST /api/mcp refuses pages of other hosts, also with a key; a website of the tenant is welcome', async () => {
+    const origin = 'https://shop.example'
+    expect(statusAndCode(await send(MESSAGE, { origin }))).toEqual([403, 'CROSS_SITE'])
+    expect(statusAndCode(await send(MESSAGE, { origin: 'null' }))).toEqual([403, 'CROSS_SITE'])
+    expect((await send(MESSAGE, { origin: testTenant.origin })).status).toBe(200)
+    expect((await send(MESSAGE, { origin: 'http://localhost:6274' })).status).toBe(200)
+    await testTenant
+      .as('admin')
+      .put('/configurations/app-configuration', { metadata: { websiteUrls: [`${origin}/start`] } })
+    expect((await send(MESSAGE, { origin })).status).toBe(200)
+  })
+
+  test('tools say what they do to what exists, so that assistants can ask before', async () => {
+    const { tools } = (await send(MESSAGE)).body.result
+    const hintsOf = (name: string) => tools.find((tool: { name: string }) => tool.name === name).annotations
+    expect(hintsOf('find_books')).toMatchObject({ readOnlyHint: true })
+    expect(hintsOf('create_books')).toMatchObject({ readOnlyHint: false, destructiveHint: false })
+    expect(hintsOf('update_books')).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: true })
+    expect(hintsOf('remove_books')).toMatchObject({ readOnlyHint: false, destructiveHint: true })
+  })
+
   test('GET and DELETE /api/mcp get 405 METHOD_NOT_ALLOWED, as the server keeps no sessions', async () => {
     for (const method of ['GET', 'DELETE'])
       expect(
