@@ -202,6 +202,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   UNAUTHENTICATED: [[401], 'The credential is missing, invalid or expired.'],
   UNIQUE_VIOLATION: [[409], 'Another entity has this value in a unique field.'],
   UNKNOWN_ORIGIN: [[403], 'Passkeys work only on websites of the tenant.'],
+  UNREADABLE_FILE: [[422], 'The content of a file is no text, such as that of a PDF.'],
   UNSUPPORTED_MEDIA_TYPE: [
     [415],
     'The `Content-Type`, its charset, or the `Content-Encoding` is not one that the route reads.',

@@ -1,6 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
-import { ApiProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
 import type { NewConfiguration } from '../api/schema'
 import type { FormValues } from '../fields/field-form'
@@ -14,17 +13,21 @@ export const configurationsQuery = queryOptions({
   queryFn: () => fetchData(api.GET('/api/configurations', { params: { query: { limit: 1_000 } } })),
 })
 
+/**
+ * Returns a configuration of the server, which may not be set yet. It is looked up in the list: a request for one that does
+ * not exist would be an error in the console of the browser.
+ */
+export const findConfiguration = async (key: string) =>
+  (await queryClient.fetchQuery(configurationsQuery)).find((configuration) => configuration.key === key)
+
 /** A configuration as its form shows it. One of the server that is not set yet is empty. */
 export const configurationQuery = (key: string) =>
   queryOptions({
     queryKey: ['configurations', 'one', key],
     queryFn: async (): Promise<FormValues> => {
-      const path = { key }
       if (key === APP_KEY) return fetchData(api.GET('/api/configurations/app-configuration'))
-      return fetchData(api.GET('/api/configurations/{key}', { params: { path } })).catch((error) => {
-        if (error instanceof ApiProblem && error.status === 404 && key in knownConfigurations) return { metadata: {} }
-        throw error
-      })
+      if (key in knownConfigurations && !(await findConfiguration(key))) return { metadata: {} }
+      return fetchData(api.GET('/api/configurations/{key}', { params: { path: { key } } }))
     },
   })
 

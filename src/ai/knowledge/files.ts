@@ -18,6 +18,7 @@ import {
   isEmbeddingSource,
   toVectorBytes,
 } from './embeddings'
+import { assertReadable } from './file-kind'
 import { indexChunks } from './full-text'
 import type { VectorStoreClear, VectorStoreUpload } from './shapes'
 import { deleteFiles } from './store-removal'
@@ -33,11 +34,12 @@ const { _id, store, ready } = knowledgeFiles
 
 /**
  * Adds a file to a store. The search finds it once it is complete. If the upload fails, nothing of it is kept.
- * @throws 400, 403, 404, 409 EMBEDDING_MISMATCH or VECTOR_STORE_FULL, 429 BUDGET_EXCEEDED, and 502 to 504 for the source
+ * @throws 400, 403, 404, 409 EMBEDDING_MISMATCH or VECTOR_STORE_FULL, 422 UNREADABLE_FILE, 429 BUDGET_EXCEEDED, and 502 to 504 for the source
  */
 export async function upload(ctx: Ctx, sourceId: string, input: VectorStoreUpload, request: Request) {
   disableIdleTimeout(request)
   const { content, fileName = '', metadata = {}, ...storeReference } = input
+  assertReadable(content)
   if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
     badRequest({ path: '/metadata', message: `The metadata may have at most ${MAX_METADATA_BYTES} bytes as JSON.` })
   const source = await getSource(ctx, sourceId)

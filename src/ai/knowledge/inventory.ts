@@ -3,6 +3,7 @@ import type { Ctx } from '../../accounts/context'
 import type { HttpContext } from '../../core/etag'
 import { notFound } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
+import { ECHO_SOURCE_ID } from '../../integrations/targets/ai'
 import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../../storage/pagination'
 import { getUsableAgent } from '../agents'
 import { getSource } from '../sources/sources'
@@ -26,7 +27,8 @@ export async function listStores(
   query: ListQuery & { integration?: string },
   answer: HttpContext,
 ): Promise<StoredVectorStore[]> {
-  await getSource(ctx, sourceId)
+  // The stores of the built-in source are listed also when it is switched off.
+  if (sourceId !== ECHO_SOURCE_ID) await getSource(ctx, sourceId)
   const page = parsePage(query, sortable)
   const named = parseNames(query.integration, 'integration')
   const where = and(eq(source, sourceId), isNotExpired(), named && inArray(integration, named))

@@ -23,6 +23,7 @@ const sourceParams = t.Object({ sourceId: t.String() })
 const conflictResponses = { 404: ProblemShape, 409: ProblemShape }
 const uploadErrorResponses = {
   ...conflictResponses,
+  422: ProblemShape,
   429: ProblemShape,
   502: ProblemShape,
   503: ProblemShape,

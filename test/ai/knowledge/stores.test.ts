@@ -578,3 +578,31 @@ describe('the inventory of knowledge', () => {
       expect(statusAndCode(answer)).toEqual([404, 'THREAD_NOT_FOUND'])
   })
 })
+
+describe('a file that is no text', () => {
+  const pdf = '%PDF-1.7\n%\ufffd\ufffd\ufffd\ufffd\n1 0 obj\n<</Type/Catalog>>\nendobj'
+  const bytesOf = (text: string) => Buffer.from(text, 'latin1').toString('base64')
+
+  test.each([
+    ['a PDF read as text', pdf, 'a PDF'],
+    ['a PDF in base64', bytesOf('%PDF-1.7 and so on'), 'a PDF'],
+    ['a PDF as a data URL', `data:application/pdf;base64,${bytesOf('%PDF-1.7 and so on')}`, 'a PDF'],
+    ['a Word document in base64', bytesOf('PK\x03\x04 and so on'), 'an Office document'],
+    ['bytes read as text', `${'\ufffd'.repeat(30)} word`, 'a file of bytes'],
+  ])('a file that is no text is refused with 422 UNREADABLE_FILE, and not kept: %s', async (_, content, kind) => {
+    const own = await fixture.agent(['user'])
+    const vectorStoreId = await fixture.store('user', own._id, 'user', fixture.users.user)
+    const answer = await fixture.as('user').post(`${storagePath()}/upload`, { vectorStoreId, content })
+    expect(statusAndCode(answer)).toEqual([422, 'UNREADABLE_FILE'])
+    expect(answer.body.message).toContain(kind)
+    const files = await fixture.as('admin').get(`${storagePath()}/${vectorStoreId}/files`)
+    expect(files.body).toEqual([])
+  })
+
+  test('texts that only look like such files are taken', async () => {
+    const own = await fixture.agent(['user'])
+    const vectorStoreId = await fixture.store('user', own._id, 'user', fixture.users.user)
+    for (const content of ['PDF is a format: %PDF- is how it begins.', 'Pneumonoultramicroscopic', 'ünïcödé\t1\r\n'])
+      expect((await fixture.as('user').post(`${storagePath()}/upload`, { vectorStoreId, content })).status).toBe(201)
+  })
+})

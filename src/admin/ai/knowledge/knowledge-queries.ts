@@ -1,6 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from '../../api/client'
-import { ApiProblem } from '../../api/problem'
 import { queryClient } from '../../api/queries'
 import type { StoredVectorStore } from '../../api/schema'
 import { ECHO_SOURCE_ID, sourcesQuery } from '../ai-queries'
@@ -12,11 +11,7 @@ export type KnowledgeStore = StoredVectorStore & { source: string }
 
 async function fetchStores(source: string): Promise<KnowledgeStore[]> {
   const params = { path: { sourceId: source }, query: { limit: MAX_ROWS } }
-  const stores = await fetchData(api.GET('/api/ai/sources/{sourceId}/storage', { params })).catch((error) => {
-    // The built-in source may be switched off.
-    if (error instanceof ApiProblem && error.status === 404) return []
-    throw error
-  })
+  const stores = await fetchData(api.GET('/api/ai/sources/{sourceId}/storage', { params }))
   return stores.map((store) => ({ ...store, source }))
 }
 

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from '../../api/client'
-import { ApiProblem } from '../../api/problem'
 import type { AiUsageTotal } from '../../api/schema'
+import { findConfiguration } from '../../content/configuration-queries'
 
 const DAY_MS = 86_400_000
 const MAX_GROUPS = 1_000
@@ -79,11 +79,7 @@ async function measureBudget(budget: Omit<Budget, 'used'>): Promise<Budget> {
 export const budgetsQuery = queryOptions({
   queryKey: ['ai-usage', 'budgets'],
   queryFn: async () => {
-    const path = { key: 'ai-configuration' }
-    const configuration = await fetchData(api.GET('/api/configurations/{key}', { params: { path } })).catch((error) => {
-      if (error instanceof ApiProblem && error.status === 404) return undefined
-      throw error
-    })
+    const configuration = await findConfiguration('ai-configuration')
     const budgets = (configuration?.metadata.budgets ?? []) as Omit<Budget, 'used'>[]
     return Promise.all(budgets.map(measureBudget))
   },
