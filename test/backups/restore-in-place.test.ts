@@ -14,7 +14,7 @@ import {
 } from '../fakes/cli'
 import { waitUntil } from '../wait-until'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const THINGS = '/api/blueprints/things/entities'
 const blueprint = {
@@ -141,6 +141,21 @@ describe('a restore in place', () => {
     expect(await countThings()).toBe(before)
     expect((await addThing()).status).toBe(201)
     expect(await readKept()).toBe('kept')
+  })
+
+  test('refuses a moment that the backup named by its own address does not have, and touches nothing', async () => {
+    const before = await countThings()
+    const name = readdirSync(join(at.at, 'backups/acme')).find((entry) => /^\d/.test(entry))!
+    const moments = [
+      ['2001-01-01', '--as', 'a2'],
+      ['2099-01-01', '--yes'],
+    ]
+    for (const [moment, ...way] of moments) {
+      const refused = await runAtoll(['restore', `backups/acme/${name}`, '--at', moment!, ...way, '--json'], at)
+      expect([refused.code, JSON.parse(refused.err.trim().split('\n').at(-1)!).code]).toEqual([1, 'BACKUP_NOT_FOUND'])
+    }
+    expect((await runAtoll('tenant list --json', at)).json).toHaveLength(1)
+    expect(await countThings()).toBe(before)
   })
 
   const staged = join('.staging', 'interrupted')

@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { apiCaller, createTempFolder, PASSWORD, runAtoll, signIn, startAtoll } from '../fakes/cli'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(180_000)
 
 const create = (id: string) => ['tenant', 'create', id, '--admin-username', 'root', '--admin-password', PASSWORD]
 
@@ -76,6 +76,10 @@ describe('requests that neither a header nor a host gives to a tenant', () => {
       ok: true,
       message: expect.stringContaining('"main" answers at localhost'),
     })
+    for (const unknown of ['nonsense --help', 'tenant nonsense -h', '--url http://x nonsense --help'])
+      expect((await runAtoll(unknown, at)).code, unknown).toBe(2)
+    for (const known of ['--help', 'tenant --help', 'tenant default --help'])
+      expect((await runAtoll(known, at)).code, known).toBe(0)
     expect((await runAtoll('tenant default nobody', at)).code).toBe(1)
     expect((await runAtoll('tenant default --none --local', at)).code).toBe(2)
   })
