@@ -22,6 +22,8 @@ export type EventFilters = {
   from?: string
   to?: string
   search?: string
+  /** The IANA time zone in which days begin; default: that of the app configuration, else UTC. */
+  timezone?: string
 }
 export type AtollLambda = { _id: string; name: string; description: string; version: number; updated: string }
 type LambdaLog = { at: number; level: 'debug' | 'info' | 'warn' | 'error'; text: string }
@@ -119,7 +121,10 @@ export function createAutomation({ get, post, send }: Transport) {
        * const { sum, groups } = await admin.events.sum({ sum: 'weight', source: 'shop', groupBy: 'day' })
        */
       sum: (
-        query: EventFilters & { sum: string; groupBy?: 'day' | 'month' | 'year' | 'source' | 'kind' | 'eventName' },
+        query: EventFilters & {
+          sum: string
+          groupBy?: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year' | 'source' | 'kind' | 'eventName'
+        },
         init: Init = {},
       ) =>
         get<{ sum: number | string; groups?: { group: string; sum: number | string; count: number }[] }>(

@@ -14,13 +14,17 @@ export type PieChart = {
   tooltip: Record<string, unknown>
   series: { type: 'pie'; name: string; data: { name: string | number | boolean; value: number | string }[] }[]
 }
-type Interval = 'day' | 'week' | 'month' | 'year'
+/** How moments are grouped, and in which time zone days begin. */
+type TimeOptions = {
+  /** Groups dates; default: by the day of the week. */
+  interval?: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year'
+  /** An IANA name such as Europe/Lisbon; default: that of the app configuration, else UTC. */
+  timezone?: string
+}
 /** The field whose values are counted, or the field that is summed up for each of them. */
-export type ChartQuery<K extends Kind> = {
+export type ChartQuery<K extends Kind> = TimeOptions & {
   x: keyof K['properties'] & string
   sum?: keyof K['properties'] & string
-  /** Groups dates by day, week, month or year; default: by the day of the week. */
-  interval?: Interval
 }
 
 /** Charts of the entities of a blueprint that match. */
@@ -84,7 +88,7 @@ export function createCharts<K extends Kind>({ request }: Transport, key: string
      * console.log(sum, groups)
      */
     sum: (
-      query: { sum: keyof K['properties'] & string; groupBy?: keyof K['properties'] & string; interval?: Interval },
+      query: TimeOptions & { sum: keyof K['properties'] & string; groupBy?: keyof K['properties'] & string },
       filters: Filters<K> = {} as Filters<K>,
       init: Init = {},
     ) =>

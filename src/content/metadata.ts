@@ -42,7 +42,7 @@ export function mergeMetadata(key: string, before: Metadata, sent: Metadata, bas
 
 /** Returns a warning for everything in stored metadata that the server ignores, because it is unknown or invalid. */
 export const listMetadataWarnings = (key: string, metadata: Metadata, at = '/metadata') =>
-  SERVER_CONFIGURATIONS.includes(key)
+  SERVER_CONFIGURATIONS.includes(key) || key === 'app-configuration'
     ? listMetadataErrors(key, metadata, at).map((error) => ({ ...error, code: 'IGNORED_SETTING' }))
     : []
 

@@ -1,4 +1,5 @@
 import {
+  FormatRegistry,
   Kind,
   type ObjectOptions,
   type Static,
@@ -12,6 +13,7 @@ import { Value } from '@sinclair/typebox/value'
 import { t } from 'elysia'
 import { badRequest } from './problem'
 import { ERROR_MESSAGE, KEY_POLICY, type KeyPolicy } from './schema-annotations'
+import { findTimeZone } from './time-zone'
 import { listFieldErrors } from './validation'
 
 /**
@@ -56,6 +58,10 @@ export const roleName = textMatching(
   { minLength: 1, maxLength: 100 },
 )
 export const time = t.String({ description: 'ISO 8601, UTC, with milliseconds' })
+
+FormatRegistry.Set('time-zone', (name) => findTimeZone(name) !== undefined)
+/** Returns the shape of the IANA name of a time zone. */
+export const timeZoneName = (description: string) => t.String({ format: 'time-zone', maxLength: 64, description })
 
 /** Any object. A record of unknown values would be visited key by key, more than once. */
 TypeRegistry.Set('Free', (_, value) => value !== null && typeof value === 'object' && !Array.isArray(value))

@@ -1,9 +1,9 @@
 import { BoundedMap } from './bounded-map'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from './clock'
+import { DAY_MS, HOUR_MS, MINUTE_MS, toIsoString } from './clock'
 import { findNearestKey } from './nearest-key'
 import { badRequest } from './problem'
 import { getZoneData } from './zone-data/current-zones'
-import { findOffsetSpan, type OffsetSpan, type ZoneRules } from './zone-data/zone-rules'
+import { findGranularity, findOffsetSpan, type OffsetSpan, type ZoneRules } from './zone-data/zone-rules'
 
 export const INTERVALS = ['hour', 'day', 'week', 'month', 'quarter', 'year'] as const
 export type Interval = (typeof INTERVALS)[number]
@@ -32,6 +32,14 @@ export class TimeZone {
   /** Returns how far the clocks of the zone are ahead of UTC, in ms. */
   offsetAt(moment: number): number {
     return this.spanAt(moment).offset
+  }
+
+  private granularity: number | undefined
+
+  /** Returns a length (ms): what happens within one such span, counted from 1970, happens in one hour of the zone. */
+  getGranularity(): number {
+    this.granularity ??= findGranularity(this.rules)
+    return this.granularity
   }
 
   toLocal(moment: number): number {
@@ -68,6 +76,11 @@ export class TimeZone {
     return `${new Date(moment + offset).toISOString().slice(0, fraction)}${formatOffset(offset)}`
   }
 
+  /** Returns the day of a moment, such as 2027-10-31. */
+  formatDay(moment: number): string {
+    return toIsoString(this.toLocal(moment)).slice(0, 10)
+  }
+
   /** Returns the spans in which a local time may lie. Offsets and changes are at most a day. */
   private spansAround(local: number): OffsetSpan[] {
     const spans: OffsetSpan[] = []
@@ -98,6 +111,10 @@ export const startOfInterval: Record<Interval, (local: number) => number> = {
     new Date(startOfInterval.month(local)).setUTCMonth(Math.floor(new Date(local).getUTCMonth() / 3) * 3),
   year: (local) => new Date(startOfInterval.day(local)).setUTCMonth(0, 1),
 }
+
+/** Returns the quarter of a local time, such as 2029-Q1. */
+export const formatQuarter = (local: number) =>
+  `${new Date(local).getUTCFullYear()}-Q${Math.floor(new Date(local).getUTCMonth() / 3) + 1}`
 
 /** Returns a zone that is always as far ahead of UTC. */
 export const createFixedZone = (name: string, offset: number) =>

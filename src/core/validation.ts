@@ -114,7 +114,10 @@ export const tooManyKeysMessage = (path: string, maxKeys?: number) =>
   `${fieldNameOf(path)} must have at most ${maxKeys} keys.`
 
 /** Error messages for the formats that shapes use. */
-export const FORMAT_MESSAGES = { 'date-time': 'Write the time as 2030-01-31T12:00:00Z.' }
+export const FORMAT_MESSAGES = {
+  'date-time': 'Write the time as 2030-01-31T12:00:00Z.',
+  'time-zone': 'There is no such time zone. Use an IANA name such as Europe/Lisbon.',
+}
 
 /** Returns what a shape accepts, for an error message. */
 function describeExpected({ schema }: { schema: TSchema }): string {

@@ -2,17 +2,19 @@ import { and, asc, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/context'
 import { config } from '../config'
-import { DAY_MS, now, parseIsoDateTime, toIsoString } from '../core/clock'
+import { DAY_MS, isIsoDate, now, parseIsoDateTime, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
 import { parseList } from '../core/query-lists'
 import { parseOptional } from '../core/shapes'
+import { startOfInterval, type TimeZone } from '../core/time-zone'
 import { readFairly } from '../entities/query/fair-reads'
 import { deleteInBatches } from '../jobs/batch-delete'
 import { type Event as EventRow, emit, toPublicEvent } from '../jobs/outbox'
 import { events } from '../jobs/tables'
 import type { Lease } from '../jobs/with-lease'
+import { resolveTimeZone } from '../platform/settings/app-settings'
 import { conditionAfter, toCursor } from '../storage/keyset'
 import { applyPage, type GrowingListQuery, type Page, parsePage, respondWithGrowingPage } from '../storage/pagination'
 import type { Db } from '../storage/port'
@@ -35,28 +37,32 @@ const SORTABLE_COLUMNS = { _id, source, kind, eventName, created }
 /** Returns a page of events, newest first. @throws 400, 503 BUSY */
 export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: HttpContext): Promise<Event[]> {
   const page = parsePage(query, SORTABLE_COLUMNS)
+  const zone = await resolveEventZone(ctx, query)
   if (parseOptional(query.search))
     return readFairly(ctx, answer.request, async (db) => {
-      const { rows, total } = await searchPage(db, query, page)
+      const { rows, total } = await searchPage(db, query, page, zone)
       return respondWithGrowingPage(answer, page, rows, async () => total, toPublicEvent)
     })
   const { db } = ctx
-  const where = toCondition(query)
+  const where = toCondition(query, zone)
   const rows = await applyPage(page, db.select().from(events).where(and(where, page.after)))
   return respondWithGrowingPage(answer, page, rows, () => db.$count(events, where), toPublicEvent)
 }
 
+/** Returns the zone of the days of a request. @throws 400 for an unknown one */
+export const resolveEventZone = (ctx: Ctx, { timezone }: Filters) => resolveTimeZone(ctx, parseOptional(timezone))
+
 /** Scans events in the order of a page until the page is full, or to the end to count all. */
-async function searchPage(db: Db, query: Filters, page: Page) {
+async function searchPage(db: Db, query: Filters, page: Page, zone: TimeZone) {
   const rows: EventRow[] = []
   let [skip, total] = [page.offset, 0]
-  for await (const event of findMatching(db, query, page)) {
+  for await (const event of findMatching(db, query, zone, page)) {
     total++
     if (skip > 0) skip--
     else if (rows.length <= page.limit) rows.push(event)
     else if (!page.count || page.after) break
   }
-  return { rows, total: page.after && page.count ? sumCounts(await countFound(db, query)) : total }
+  return { rows, total: page.after && page.count ? sumCounts(await countFound(db, query, zone)) : total }
 }
 
 export const get = async ({ db }: Ctx, id: string): Promise<Event> =>
@@ -112,20 +118,20 @@ export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: New
 /** Counts matching events, also by day if that is wanted. @throws 400, 503 BUSY */
 export async function count(ctx: Ctx, { groupBy, ...query }: Filters & { groupBy?: 'day' | '' }, request: Request) {
   const isSearch = !!parseOptional(query.search)
-  if (!groupBy && !isSearch) return { count: await ctx.db.$count(events, toCondition(query)) }
-  const days = await readFairly(ctx, request, (db) => (isSearch ? countFound : countByDay)(db, query))
+  const zone = await resolveEventZone(ctx, query)
+  if (!groupBy && !isSearch) return { count: await ctx.db.$count(events, toCondition(query, zone)) }
+  const days = await readFairly(ctx, request, (db) => (isSearch ? countFound : countByDay)(db, query, zone))
   const groups = [...days]
     .sort(([one], [other]) => one - other)
-    .map(([day, count]) => ({ group: toIsoString(day * DAY_MS).slice(0, 10), count }))
+    .map(([day, count]) => ({ group: toIsoString(day).slice(0, 10), count }))
   return { count: sumCounts(days), ...(groupBy && { groups }) }
 }
 
-const toDay = (time: number) => Math.floor(time / DAY_MS)
 const sumCounts = (days: Map<number, number>) => days.values().reduce((sum, count) => sum + count, 0)
 
-/** Returns the number of events of each day that has some. The days are numbered since 1970. */
-async function countByDay(db: Db, query: Filters): Promise<Map<number, number>> {
-  const [where, days] = [toCondition(query), new Map<number, number>()]
+/** Returns the number of events of each day that has some. Days are their local starts (ms). */
+async function countByDay(db: Db, query: Filters, zone: TimeZone): Promise<Map<number, number>> {
+  const [where, days] = [toCondition(query, zone), new Map<number, number>()]
   for (let from = 0; ; await db.yieldToOthers()) {
     const next = await db
       .select({ created })
@@ -135,18 +141,18 @@ async function countByDay(db: Db, query: Filters): Promise<Map<number, number>> 
       .limit(1)
       .get()
     if (!next) return days
-    const day = toDay(next.created)
-    const [start, end] = [day * DAY_MS, (day + 1) * DAY_MS]
+    const day = startOfInterval.day(zone.toLocal(next.created))
+    const [start, end] = [zone.toMoment(day), zone.toMoment(day + DAY_MS)]
     days.set(day, await db.$count(events, and(where, gte(created, start), lt(created, end))))
     from = end
   }
 }
 
 /** Returns the same for events that also match a search. */
-async function countFound(db: Db, query: Filters): Promise<Map<number, number>> {
+async function countFound(db: Db, query: Filters, zone: TimeZone): Promise<Map<number, number>> {
   const days = new Map<number, number>()
-  for await (const event of findMatching(db, query)) {
-    const day = toDay(event.created)
+  for await (const event of findMatching(db, query, zone)) {
+    const day = startOfInterval.day(zone.toLocal(event.created))
     days.set(day, (days.get(day) ?? 0) + 1)
   }
   return days
@@ -169,9 +175,10 @@ const OLDEST_FIRST: Pick<Page, 'keys' | 'order' | 'after'> = {
 export async function* findMatching(
   db: Db,
   query: Filters,
+  zone: TimeZone,
   { keys, order, after } = OLDEST_FIRST,
 ): AsyncGenerator<EventRow> {
-  const [where, search] = [toCondition(query), parseOptional(query.search)?.toLowerCase()]
+  const [where, search] = [toCondition(query, zone), parseOptional(query.search)?.toLowerCase()]
   for (let behind = after; ; await db.yieldToOthers()) {
     const slice = await db
       .select()
@@ -200,7 +207,7 @@ export async function removeOld(tenant: Tenant & Lease) {
 }
 
 /** Returns the condition of a query without its search. @throws 400 for an invalid period or time */
-function toCondition(query: Filters): SQL | undefined {
+function toCondition(query: Filters, zone: TimeZone): SQL | undefined {
   const errors: FieldError[] = []
   const anyOf = (name: 'kind' | 'eventName' | 'source' | 'user' | 'workspace', column: SQLiteColumn) => {
     const text = parseOptional(query[name])
@@ -209,7 +216,7 @@ function toCondition(query: Filters): SQL | undefined {
   const parseTime = (path: 'from' | 'to') => {
     const text = parseOptional(query[path])
     if (text === undefined) return
-    const at = parseIsoDateTime(text)
+    const at = isIsoDate(text) ? zone.toMoment(Date.parse(text)) : parseIsoDateTime(text)
     if (at === undefined)
       errors.push({ path, message: `${path} must be a date and time such as 2026-01-31T12:00:00Z.` })
     return at

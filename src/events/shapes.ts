@@ -1,6 +1,7 @@
 import { type Static, t } from 'elysia'
 import { listParameter } from '../core/query-lists'
 import { id, jsonObject, line, text, time } from '../core/shapes'
+import { INTERVALS } from '../core/time-zone'
 import { growingListQuery } from '../storage/pagination'
 
 const optional = t.Optional
@@ -41,8 +42,11 @@ const filters = {
       'x-schema': { type: 'string', enum: ['last-day', 'last-week', 'last-month', 'last-year', 'all-time'] },
     }),
   ),
-  from: filterParameter('ISO 8601: events at or after this time'),
+  from: filterParameter('ISO 8601: events at or after this time; a day begins in the time zone'),
   to: filterParameter('ISO 8601: events before this time'),
+  timezone: filterParameter(
+    'IANA time zone of days, such as Europe/Lisbon; default: that of the app-configuration, else UTC',
+  ),
   search: filterParameter(
     'text that description, kind, name, source, or `_id` or `identifier` of the metadata contains; case-insensitive',
   ),
@@ -54,7 +58,7 @@ export const CountQuery = t.Object({ ...filters, groupBy: optional(t.Union([t.Li
 export const EventCount = t.Object({
   count: t.Number(),
   groups: optional(
-    t.Array(t.Object({ group: t.String({ description: 'a day in UTC, such as 2026-01-31' }), count: t.Number() }), {
+    t.Array(t.Object({ group: t.String({ description: 'a day, such as 2026-01-31' }), count: t.Number() }), {
       description: 'days with events, with `groupBy=day`',
     }),
   ),
@@ -65,7 +69,7 @@ export const FilterOptions = t.Object({
   sources: t.Array(t.String()),
 })
 
-const GROUPINGS = ['day', 'month', 'year', 'source', 'kind', 'eventName'] as const
+const GROUPINGS = [...INTERVALS, 'source', 'kind', 'eventName'] as const
 export type Grouping = (typeof GROUPINGS)[number]
 
 export const SumQuery = t.Object({
@@ -78,5 +82,13 @@ const sumTotal = t.Union([t.Number(), t.String()], {
 })
 export const EventSum = t.Object({
   sum: sumTotal,
-  groups: optional(t.Array(t.Object({ group: t.String(), sum: sumTotal, count: t.Number() }))),
+  groups: optional(
+    t.Array(
+      t.Object({
+        group: t.String({ description: 'a week is its Monday, a quarter such as 2029-Q1, an hour has its offset' }),
+        sum: sumTotal,
+        count: t.Number(),
+      }),
+    ),
+  ),
 })

@@ -250,7 +250,7 @@ describe('event records', () => {
     expect(await keys('kind')).toEqual(['a', 'b'])
     expect(await keys('source')).toEqual(['s'])
     expect(await keys('eventName')).toEqual(['e'])
-    for (const query of ['', 'sum=', 'sum=amount&groupBy=hour'])
+    for (const query of ['', 'sum=', 'sum=amount&groupBy=minute'])
       expect(statusAndCode(await curator.get(`/events/sum?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
   })
 

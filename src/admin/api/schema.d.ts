@@ -7176,6 +7176,9 @@ export interface operations {
     };
     countEntities: {
         parameters: {
+            query?: {
+                timezone?: string;
+            };
             path: {
                 key: string;
             };
@@ -7196,7 +7199,8 @@ export interface operations {
             query: {
                 sum: string;
                 groupBy?: string;
-                interval?: "day" | "week" | "month" | "year";
+                interval?: "hour" | "day" | "week" | "month" | "quarter" | "year";
+                timezone?: string;
             };
             path: {
                 key: string;
@@ -7218,7 +7222,8 @@ export interface operations {
             query: {
                 x: string;
                 sum?: string;
-                interval?: "day" | "week" | "month" | "year";
+                interval?: "hour" | "day" | "week" | "month" | "quarter" | "year";
+                timezone?: string;
             };
             path: {
                 key: string;
@@ -7240,7 +7245,8 @@ export interface operations {
             query: {
                 x: string;
                 sum?: string;
-                interval?: "day" | "week" | "month" | "year";
+                interval?: "hour" | "day" | "week" | "month" | "quarter" | "year";
+                timezone?: string;
             };
             path: {
                 key: string;
@@ -7749,6 +7755,7 @@ export interface operations {
                 period?: "last-day" | "last-week" | "last-month" | "last-year" | "all-time";
                 from?: string;
                 to?: string;
+                timezone?: string;
                 search?: string;
             };
         };
@@ -7807,6 +7814,7 @@ export interface operations {
                 period?: "last-day" | "last-week" | "last-month" | "last-year" | "all-time";
                 from?: string;
                 to?: string;
+                timezone?: string;
                 search?: string;
                 groupBy?: "day";
             };
@@ -7833,9 +7841,10 @@ export interface operations {
                 period?: "last-day" | "last-week" | "last-month" | "last-year" | "all-time";
                 from?: string;
                 to?: string;
+                timezone?: string;
                 search?: string;
                 sum: string;
-                groupBy?: "day" | "month" | "year" | "source" | "kind" | "eventName";
+                groupBy?: "hour" | "day" | "week" | "month" | "quarter" | "year" | "source" | "kind" | "eventName";
             };
         };
         responses: {

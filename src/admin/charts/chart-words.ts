@@ -12,9 +12,11 @@ export const CHART_KINDS: { value: ChartKind; label: string }[] = [
 
 /** The intervals as a person chooses them; without one, dates are grouped by the day of the week. */
 export const CHART_INTERVALS: { value: ChartInterval | ''; label: string }[] = [
+  { value: 'hour', label: 'Hour' },
   { value: 'day', label: 'Day' },
   { value: 'week', label: 'Week' },
   { value: 'month', label: 'Month' },
+  { value: 'quarter', label: 'Quarter' },
   { value: 'year', label: 'Year' },
   { value: '', label: 'Day of the week' },
 ]

@@ -12,7 +12,7 @@ const MAX_ATTEMPTS = 3
 export type ChartKind = 'bar' | 'line' | 'pie' | 'number'
 
 /** The length of a group of times. */
-export type ChartInterval = 'day' | 'week' | 'month' | 'year'
+export type ChartInterval = 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year'
 
 /** A chart of the entities of a blueprint, as the dashboard keeps it. */
 export type SavedChart = {

@@ -7,6 +7,7 @@ export const knownConfigurations: Record<string, KnownConfiguration> = {
     description: 'What everybody may know: websites, and whatever your pages need.',
     keys: {
       websiteUrls: 'addresses of websites whose pages may call the API, such as ["https://shop.example.com"]',
+      timezone: 'the time zone of charts and sums, such as Europe/Lisbon; default: UTC',
       contentEditors: 'roles that may write blocks; without any, every signed-in user',
     },
   },

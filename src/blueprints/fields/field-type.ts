@@ -28,6 +28,8 @@ export type FieldType<Value = unknown> = {
   losesNotation?(key: string): boolean
   /** For dates and times: returns the milliseconds since 1970 of an index key. */
   toMillis?(key: string): number
+  /** Whether it is a moment, which lies on different days in different time zones. */
+  isMoment?: true
   /** For times of day: returns the hour of an index key. */
   toHour?(key: string): number
   /** Sums values by their index keys. */

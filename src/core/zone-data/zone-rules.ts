@@ -1,4 +1,4 @@
-import { DAY_MS } from '../clock'
+import { DAY_MS, HOUR_MS } from '../clock'
 
 /** When a zone has which offset from UTC. `starts[i]` begins `offsets[i]`; the first one begins at `-Infinity`. In ms. */
 export type ZoneRules = {
@@ -44,6 +44,19 @@ export function findOffsetSpan({ starts, offsets, repeats }: ZoneRules, moment: 
   const end = starts[index + 1] ?? Number.POSITIVE_INFINITY
   return { start: starts[index]! + shift, end: end + shift, offset: offsets[index]! }
 }
+
+/**
+ * Returns a length (ms) that divides an hour, each offset and each start since 1970: what happens within one such span,
+ * counted from 1970, happens in one hour of the zone.
+ */
+export function findGranularity({ starts, offsets }: ZoneRules): number {
+  return starts.reduce((length, start, index) => {
+    if ((starts[index + 1] ?? 0) < 0) return length
+    return greatestDivisor(greatestDivisor(length, Math.abs(offsets[index]!)), Math.max(0, start))
+  }, HOUR_MS)
+}
+
+const greatestDivisor = (one: number, other: number): number => (other ? greatestDivisor(other, one % other) : one)
 
 function findLastAtMost(starts: number[], moment: number): number {
   let low = 0

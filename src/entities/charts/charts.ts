@@ -2,21 +2,21 @@ import type { PublicCtx } from '../../accounts/context'
 import type { Model } from '../../blueprints/model'
 import { type RowScope, requireRowScope } from '../../blueprints/permissions'
 import type { HttpContext } from '../../core/etag'
-import { notFound } from '../../core/problem'
+import { Problem } from '../../core/problem'
+import { resolveTimeZone } from '../../platform/settings/app-settings'
 import type { Db } from '../../storage/port'
 import { trackChanges } from '../changes/tracked-changes'
 import { readFairly } from '../query/fair-reads'
 import { requireResolvedLikes } from '../query/like-filter'
 import { countMatching } from '../query/matching-count'
-import { parseQuery } from '../query/query-parser'
 import type { ResolvedName } from '../query/target'
 import type { ThreadedRead } from '../query/threaded-reads'
 import { compareValues } from '../query/value-order'
 import { getQueryString, readConsistently, splitPageOptions, withoutPrivilege } from '../request'
 import { ensureSearchIndex } from '../search/search-index'
 import { aggregate } from './aggregation'
-import { type ParameterNames, parseChartQuery } from './chart-query'
-import { type DataPoint, isAxesType, toAxesOption, toPieOption } from './echarts'
+import { type ParameterNames, parseChartQuery, parseCountQuery, type ZoneResolver } from './chart-query'
+import { AXES_TYPES, type DataPoint, isAxesType, toAxesOption, toPieOption } from './echarts'
 import { type Amount, createGrouping, type Group, type GroupPosition } from './grouping'
 import { readGroupNames } from './values'
 
@@ -28,7 +28,12 @@ export async function count(originalCtx: PublicCtx, key: string, request: Reques
     receive: (response) => response.json() as Promise<{ count: number }>,
   }
   return withChartContext(originalCtx, key, request, threaded, async ({ ctx, db, model, rowScope }) => {
-    const query = parseQuery(model, ctx.actor, splitPageOptions(getQueryString(request)).search)
+    const query = await parseCountQuery(
+      model,
+      ctx.actor,
+      splitPageOptions(getQueryString(request)).search,
+      zoneResolver(ctx),
+    )
     trackChanges(ctx, model)
     if (query.search) await ensureSearchIndex(ctx, model)
     return { count: await countMatching(db, model, rowScope, query) }
@@ -50,11 +55,18 @@ export async function pie(originalCtx: PublicCtx, key: string, http: HttpContext
 /** Returns the ECharts options of a chart with the values of a property on its x axis. @throws 404 CHART_NOT_FOUND */
 export async function axesChart(originalCtx: PublicCtx, key: string, type: string, http: HttpContext) {
   if (!isAxesType(type)) {
-    return withChartContext(originalCtx, key, http.request, undefined, async () => notFound('chart'))
+    return withChartContext(originalCtx, key, http.request, undefined, async () => {
+      throw new Problem(404, 'CHART_NOT_FOUND', `There is no chart "${type}". Use one of: ${CHART_TYPES.join(', ')}.`)
+    })
   }
   const { groups = [], label } = await readGroups(originalCtx, key, http, { by: 'x', needs: 'x' })
   return toAxesOption(type, label, groups)
 }
+
+const zoneResolver =
+  (ctx: PublicCtx): ZoneResolver =>
+  (named, parameter) =>
+    resolveTimeZone(ctx, named, parameter)
 
 type ChartContext = { ctx: PublicCtx; db: Db; model: Model; rowScope: RowScope }
 
@@ -77,6 +89,7 @@ function withChartContext<T>(
   )
 }
 
+const CHART_TYPES = [...AXES_TYPES, 'pie', 'count', 'sum']
 const UNKNOWN_LABEL = 'Unknown'
 
 /** The total and the groups of a chart: sums of a property, or numbers of entities. */
@@ -107,11 +120,11 @@ async function computeGroups(
   { request, set }: HttpContext,
   names: ParameterNames,
 ): Promise<ChartResult> {
-  const chartQuery = parseChartQuery(model, ctx.actor, getQueryString(request), names)
-  const { by, sum, interval } = chartQuery
+  const chartQuery = await parseChartQuery(model, ctx.actor, getQueryString(request), names, zoneResolver(ctx))
+  const { by, sum, interval, zone } = chartQuery
   if (chartQuery.query.search) await ensureSearchIndex(ctx, model)
   const query = await requireResolvedLikes(db, model, chartQuery.query)
-  const grouping = by && createGrouping(by, interval)
+  const grouping = by && createGrouping(by, interval, zone)
   const { all, groups, unknown } = await aggregate(db, model, rowScope, { ...chartQuery, query }, grouping)
   const amountOf = ({ count, units }: Amount) => sum?.kind?.exactSum?.format(units) ?? count
   const result = { value: amountOf(all), label: sum ? seriesLabel(sum) : 'count' }

@@ -13,6 +13,7 @@ const SERIES_OPTIONS = {
   area: { type: 'line', areaStyle: {} },
 } as const
 export type AxesType = keyof typeof SERIES_OPTIONS
+export const AXES_TYPES = Object.keys(SERIES_OPTIONS)
 export const isAxesType = (type: string): type is AxesType => Object.hasOwn(SERIES_OPTIONS, type)
 
 const TOOLS = { dataView: { readOnly: true }, restore: {}, saveAsImage: {} }

@@ -1,5 +1,6 @@
-import { DAY_MS, toIsoString } from '../../core/clock'
+import { DAY_MS, HOUR_MS, toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
+import { formatQuarter, INTERVALS, type Interval, startOfInterval, type TimeZone, UTC } from '../../core/time-zone'
 import { valueSql } from '../query/sql-conditions'
 import type { ResolvedName } from '../query/target'
 import { isTruncatedPart, parsePartKey } from '../store/index-keys'
@@ -28,30 +29,44 @@ export type Grouping = {
   fillGaps(positions: GroupPosition[]): GroupPosition[]
 }
 
-export const intervals = ['day', 'week', 'month', 'year'] as const
-export type Interval = (typeof intervals)[number]
-export const isInterval = (text: string | undefined): text is Interval => intervals.some((one) => one === text)
+export const isInterval = (text: string | undefined): text is Interval => INTERVALS.some((one) => one === text)
 
-/** Groups dates and times by the day of the week or by an interval, times of day by the hour, other values by value. */
-export function createGrouping({ target, kind }: ResolvedName, interval?: Interval): Grouping {
+/**
+ * Groups dates and times by the day of the week or by an interval, times of day by the hour, other values by value.
+ * Moments lie on the days of the zone, dates on the same day in every zone.
+ */
+export function createGrouping({ target, kind }: ResolvedName, interval?: Interval, zone: TimeZone = UTC): Grouping {
   const isHeaderTime = target.at === 'column' && kind?.toMillis
   const selected = valueSql(target)
-  const moment = isHeaderTime ? (key: string) => Number(key) * DAY_MS : kind?.toMillis
+  const slice = zone !== UTC ? zone.getGranularity() : interval === 'hour' ? HOUR_MS : DAY_MS
+  const moment = isHeaderTime ? (key: string) => Number(key) * slice : kind?.toMillis
+  const toLocal = moment && ((key: string) => (kind?.isMoment ? zone.toLocal(moment(key)) : moment(key)))
   const base = {
-    // For the time of a write, its day is sufficient and gives fewer distinct values.
-    selected: isHeaderTime ? fragment(`${selected.sql} / ${DAY_MS}`, ...selected.params) : selected,
+    // For the time of a write, its day or hour is sufficient and gives fewer distinct values.
+    selected: isHeaderTime ? fragment(`${selected.sql} / ${slice}`, ...selected.params) : selected,
     exact: false,
     losesNotation: () => false,
     fillGaps: (positions: GroupPosition[]) => positions,
   }
-  if (moment && interval)
+  if (moment && interval === 'hour')
     return {
       ...base,
-      toPosition: (key) => startOfInterval[interval](new Date(moment(key))),
-      toName: (position) => toIsoString(position as number).split('T')[0]!,
-      fillGaps: (positions) => fillIntervalGaps(positions as number[], interval),
+      toPosition: (key) => zone.startOf('hour', moment(key)),
+      toName: (position) => zone.format(position as number),
+      fillGaps: (positions) =>
+        fillIntervalGaps(positions as number[], interval, (start) => zone.startOf('hour', start + HOUR_MS)),
     }
-  const toPhase = moment ? (key: string) => new Date(moment(key)).getUTCDay() : kind?.toHour
+  if (toLocal && interval && interval !== 'hour')
+    return {
+      ...base,
+      toPosition: (key) => startOfInterval[interval](toLocal(key)),
+      toName: (position) => nameInterval(position as number, interval),
+      fillGaps: (positions) =>
+        fillIntervalGaps(positions as number[], interval, (start) =>
+          startOfInterval[interval](start + MAX_INTERVAL_DAYS[interval] * DAY_MS),
+        ),
+    }
+  const toPhase = toLocal ? (key: string) => new Date(toLocal(key)).getUTCDay() : kind?.toHour
   if (toPhase) return { ...base, toPosition: toPhase, toName: (position) => position }
   const [toName, losesNotation] = kind ? [kind.fromIndexKey, kind.losesNotation] : [parsePartKey, isTruncatedPart]
   return {
@@ -63,27 +78,21 @@ export function createGrouping({ target, kind }: ResolvedName, interval?: Interv
   }
 }
 
+const nameInterval = (start: number, interval: Interval) =>
+  interval === 'quarter' ? formatQuarter(start) : toIsoString(start).split('T')[0]!
+
 const MAX_POINTS = 1_000
 
-/** Return the start of the interval that contains a moment, in ms. Weeks begin on Monday. */
-const startOfInterval: Record<Interval, (date: Date) => number> = {
-  day: (date) => date.setUTCHours(0, 0, 0, 0),
-  week: (date) => startOfInterval.day(date) - ((date.getUTCDay() + 6) % 7) * DAY_MS,
-  month: (date) => new Date(startOfInterval.day(date)).setUTCDate(1),
-  year: (date) => new Date(startOfInterval.day(date)).setUTCMonth(0, 1),
-}
 /** At least the length of an interval in days, and less than that of two. */
-const MAX_INTERVAL_DAYS: Record<Interval, number> = { day: 1, week: 7, month: 32, year: 366 }
+const MAX_INTERVAL_DAYS: Record<Exclude<Interval, 'hour'>, number> = {
+  ...{ day: 1, week: 7, month: 32, quarter: 93, year: 366 },
+}
 
-function fillIntervalGaps(starts: number[], interval: Interval): number[] {
+function fillIntervalGaps(starts: number[], interval: Interval, next: (start: number) => number): number[] {
   const [first, last] = [starts[0], starts.at(-1)]
   if (first === undefined || last === undefined) return []
   const points: number[] = []
-  for (
-    let start = first;
-    start <= last;
-    start = startOfInterval[interval](new Date(start + MAX_INTERVAL_DAYS[interval] * DAY_MS))
-  ) {
+  for (let start = first; start <= last; start = next(start)) {
     if (points.push(start) > MAX_POINTS)
       badRequest({
         path: 'interval',

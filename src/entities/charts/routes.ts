@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { INTERVALS } from '../../core/time-zone'
 import { blueprintParams, toParameter, toRequiredParameter } from '../parameters'
 import * as charts from './charts'
 import { AxesChart, Count, PieChart, Sum } from './shapes'
@@ -10,13 +11,19 @@ const filterDescription =
 const intervalParameter = toParameter([
   'interval',
   'string',
-  'interval for grouping by a date; gaps are filled with 0',
-  { enum: ['day', 'week', 'month', 'year'] },
+  'interval for grouping by a date; gaps are filled with 0. `$interval` is the same where a field is called interval',
+  { enum: [...INTERVALS] },
+])
+const timezoneParameter = toParameter([
+  'timezone',
+  'string',
+  'IANA time zone of the groups and of days in filters, such as Europe/Lisbon; default: that of the app-configuration, else UTC. `$timezone` is the same where a field is called timezone',
 ])
 const groupParameters = [
   toRequiredParameter(['x', 'string', 'the property to group by']),
   toParameter(['sum', 'string', 'a numeric property to sum instead of counting entities']),
   intervalParameter,
+  timezoneParameter,
 ]
 const problemResponses = { 400: ProblemShape, 401: ProblemShape, 403: ProblemShape, 404: ProblemShape }
 
@@ -31,6 +38,7 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
       operationId: 'countEntities',
       summary: 'Count entities',
       description: 'Returns the number of entities that match the filters.',
+      parameters: [timezoneParameter],
     },
   })
   .get('/sum', ({ ctx, params, request, set }) => charts.sum(ctx, params.key, { request, set }), {
@@ -46,6 +54,7 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
         toRequiredParameter(['sum', 'string', 'the numeric property to sum']),
         toParameter(['groupBy', 'string', 'the property to group by']),
         intervalParameter,
+        timezoneParameter,
       ],
     },
   })

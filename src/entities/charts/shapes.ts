@@ -1,7 +1,8 @@
 import { t } from 'elysia'
 
 export const ChartGroupName = t.Union([t.String(), t.Number(), t.Boolean()], {
-  description: 'the value; the day of the week (Sunday is 0) or the hour as a number; or the first day of the interval',
+  description:
+    'the value; the day of the week (Sunday is 0) or the hour as a number; or the first day of the interval, a quarter such as 2029-Q1, or an hour with its offset such as 2029-01-31T09:00:00+01:00',
 })
 export const NumberOrText = t.Union([t.Number(), t.String()], {
   description: 'exact; a string where a number would lose precision',

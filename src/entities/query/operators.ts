@@ -1,8 +1,10 @@
 import { isNeverIndexed } from '../../blueprints/field-indexes'
 import { fieldTypes } from '../../blueprints/fields'
+import { isIsoDate, toIsoString } from '../../core/clock'
 import { readList } from '../../core/list-text'
 import { malformedListMessage } from '../../core/query-lists'
 import { isFlag, isTrue } from '../../core/shapes'
+import type { TimeZone } from '../../core/time-zone'
 import { parsePattern } from './like-pattern'
 import { toPartKeys } from './object-paths'
 import { type Condition, type LikeCondition, type ResolvedName, type Target, targetKey } from './target'
@@ -25,16 +27,17 @@ export function parseLike({ target, kind }: ResolvedName, name: string, text: st
   return { target, pattern: parsePattern(text) }
 }
 
-/** Returns a condition, or an error message. */
+/** Returns a condition, or an error message. A bare day begins at midnight of the zone. */
 export function parseCondition(
   { target, kind, part }: ResolvedName,
   operator: string | undefined,
   text: string,
   name: string,
+  zone: TimeZone,
 ): Condition | string {
   const read = (one: string): (string | number)[] => {
     if (!kind) return toPartKeys(one, part)
-    const value = kind.parse?.(one)
+    const value = kind.parse?.(kind.isMoment && isIsoDate(one) ? startOfDay(one, zone) : one)
     if (value === undefined) return []
     if (target.at === 'column') return [isTimeTarget(target) ? Date.parse(value as string) : (value as string)]
     return [kind.toIndexKey!(value)]
@@ -62,6 +65,8 @@ export function parseCondition(
 
 /** Blanks around the values between commas belong to them. */
 const readValues = (text: string) => (text.startsWith('[') ? readList(text) : text.split(',').filter(Boolean))
+
+const startOfDay = (day: string, zone: TimeZone) => toIsoString(zone.toMoment(Date.parse(day)))
 
 /** The keys of values in an object begin with their type, and a range must not extend into the next type. */
 const typeBounds = ([type = '']: string) => ({

@@ -8,6 +8,7 @@ import { readList } from '../../core/list-text'
 import { badRequest, type FieldError } from '../../core/problem'
 import { malformedListMessage, mergeLists } from '../../core/query-lists'
 import { isFlag, isTrue } from '../../core/shapes'
+import { type TimeZone, UTC } from '../../core/time-zone'
 import { suggestName } from '../../core/unknown-keys'
 import { tokenize, toMatchQuery } from '../search/tokenizer'
 import { isSingleValued, MAX_PATH_LENGTH } from '../store/index-keys'
@@ -82,21 +83,22 @@ const MAX_CACHED_QUERIES = 2_000 // queries per blueprint
 
 /**
  * Parses the query of a list. Hidden fields are treated as unknown. The result is cached: as long as a blueprint does
- * not change, the same text gives the same object. @throws 400 with all errors of the query
+ * not change, the same text gives the same object. Bare days begin at midnight of the zone. @throws 400 with all errors of the query
  */
-export function parseQuery(model: Model, actor: Actor | undefined, search: string): Query {
+export function parseQuery(model: Model, actor: Actor | undefined, search: string, zone = UTC): Query {
   const queries = queryCache.get(model) ?? new Map<string, Query>()
   queryCache.set(model, queries)
-  const key = model.guarded ? `${search} ${actor?.privileged} ${JSON.stringify(actor?.roles)}` : search
+  const zoned = zone === UTC ? search : `${search} ${zone.name}`
+  const key = model.guarded ? `${zoned} ${actor?.privileged} ${JSON.stringify(actor?.roles)}` : zoned
   const cached = queries.get(key)
   if (cached) return cached
-  const query = parseUncached(model, actor, search)
+  const query = parseUncached(model, actor, search, zone)
   if (queries.size >= MAX_CACHED_QUERIES) queries.clear()
   if (key.length < 500) queries.set(key, query)
   return query
 }
 
-function parseUncached(model: Model, actor: Actor | undefined, search: string): Query {
+function parseUncached(model: Model, actor: Actor | undefined, search: string, zone: TimeZone): Query {
   const flaws: FieldError[] = []
   const options = new Map<string, string>()
   const conditions: Condition[] = []
@@ -122,7 +124,7 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
       const condition =
         operator === '$like'
           ? parseLike(resolved, property, value)
-          : parseCondition(resolved, operator, value, property)
+          : parseCondition(resolved, operator, value, property, zone)
       if (typeof condition === 'string') addError(name, condition)
       else if ('pattern' in condition) likes.push(condition)
       else conditions.push(condition)

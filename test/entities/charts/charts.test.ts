@@ -421,3 +421,32 @@ describe('access to charts', () => {
     expect(statusAndCode(await anonymous.get(chartPath('count')))).toEqual([401, 'UNAUTHENTICATED'])
   })
 })
+
+test.each([
+  ['pie', 'groupBy=name', 'x', 'This chart groups by x. Send x=name instead of groupBy=name.'],
+  ['bar', 'x=name&groupBy=stock', 'groupBy', 'This chart groups by x. Send x=stock instead of groupBy=stock.'],
+  ['sum', 'sum=stock&x=name', 'x', 'A sum groups by groupBy. Send groupBy=name instead of x=name.'],
+  ['pie', '', 'x', 'x is required: the field to group by, such as x=name.'],
+  ['sum', '', 'sum', 'sum is required: the numeric field to add up, such as sum=stock. Add groupBy=… for groups.'],
+  ['sum', 'sum=name', 'sum', '"name" is not numeric, so it cannot be summed. Sum one of: stock, weight, price, marks.'],
+  [
+    'bar',
+    'x=name&interval=day',
+    'interval',
+    '"name" is not a date, so it has no intervals. Remove interval, or group by',
+  ],
+  ['bar', 'x=day&interval=days', 'interval', 'hour, day, week, month, quarter, year. Did you mean day?'],
+  ['sum', 'sum=stock&groupby=name', 'groupby', 'Unknown parameter "groupby". Did you mean groupBy?'],
+  ['bar', 'x=day&intervall=day', 'intervall', 'Unknown parameter "intervall". Did you mean interval?'],
+  ['count', 'groupBy=name', 'groupBy', 'A count has no groups. Use charts/bar?x=… or charts/pie?x=…'],
+])('charts/%s?%s is refused with what to send instead', async (chart, query, parameter, message) => {
+  const answer = await as('user').get(chartPath(chart, query))
+  expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
+  expect(answer.body.details).toEqual([{ path: parameter, message: expect.stringContaining(message) }])
+})
+
+test('an unknown chart gets 404 CHART_NOT_FOUND with the charts that exist', async () => {
+  const answer = await as('user').get(chartPath('donut', 'x=name'))
+  expect(statusAndCode(answer)).toEqual([404, 'CHART_NOT_FOUND'])
+  expect(answer.body.message).toBe('There is no chart "donut". Use one of: line, bar, scatter, area, pie, count, sum.')
+})
