@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 export type Trace = {
   traceId: string
   spanId: string
-  /** 1 when whoever began the trace records it. */
+  /** 1 when whoever began the trace records it, plus 2 when the id of the trace is random. */
   flags: number
   /** What others noted about the trace, as they sent it. */
   state?: string
@@ -71,7 +71,7 @@ export const startSpan = (
 ) => tracer?.startSpan(name, kind, attributes, parent, startedMs)
 
 /** Tells whether the work that is running is part of a trace that is recorded. */
-export const isTraceRecorded = () => tracer !== undefined && currentTrace()?.flags === 1
+export const isTraceRecorded = () => tracer !== undefined && ((currentTrace()?.flags ?? 0) & RECORDED) !== 0
 
 /** Runs work as a span of the current trace. When that is not recorded, it only runs the work. */
 export async function runInSpan<T>(
@@ -100,6 +100,10 @@ function toErrorType(error: unknown): string {
 
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
 const MAX_STATE_LENGTH = 512
+const RECORDED = 1
+/** The id of a trace is random (level 2 of the standard), which holds for all of its spans. */
+export const RANDOM_ID = 2
+const KNOWN_FLAGS = RECORDED | RANDOM_ID
 
 /**
  * Returns the trace of the headers `traceparent` and `tracestate`, or undefined when there is none or it is invalid.
@@ -111,7 +115,7 @@ export function parseTrace(parent: string | null | undefined, state?: string | n
   if (!version || version === 'ff' || (version === '00' && more !== undefined)) return
   if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return
   const isStateValid = state && state.length <= MAX_STATE_LENGTH && /^[\x20-\x7e]+$/.test(state)
-  return { traceId, spanId, flags: Number.parseInt(flags, 16) & 1, ...(isStateValid && { state }) }
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) & KNOWN_FLAGS, ...(isStateValid && { state }) }
 }
 
 /** Returns the value of the header `traceparent`. */

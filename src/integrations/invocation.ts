@@ -11,6 +11,8 @@ export type Invocation = {
   event?: EventPayload
   /** The request that waits for the run; a background run has none. */
   request?: Request
+  /** What the attempt before brought, when this is a retry. */
+  lastOutcome?: unknown
   /** Aborted when another process takes over the job. */
   signal?: AbortSignal
   /** How many more agents may run for the original call, when an agent started this run. */

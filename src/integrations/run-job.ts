@@ -1,7 +1,8 @@
 import { and, eq } from 'drizzle-orm'
 import type { PublicCtx } from '../accounts/context'
-import { toIsoString } from '../core/clock'
+import { HOUR_MS, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
+import { parseRetryAfter } from '../core/retry-after'
 import { emit, toPublicEvent } from '../jobs/outbox'
 import type { Job, JobResult, NewJob } from '../jobs/queue'
 import { events } from '../jobs/tables'
@@ -56,9 +57,11 @@ export const runJob: JobHandler = {
     // The integration has been changed, deactivated or removed.
     if (!row || !invocation) return { state: 'done' }
     try {
-      const { status } = await runTarget(tenant, row, { ...invocation, signal }, payload.depth)
+      const lastOutcome = job.outcome
+      const { status, headers } = await runTarget(tenant, row, { ...invocation, lastOutcome, signal }, payload.depth)
       if (status < 400) return { state: 'done' }
-      throw new JobError(`The target answered ${status}.`)
+      const wait = parseRetryAfter(headers.get('retry-after'))
+      throw new JobError(`The target answered ${status}.`, wait ? { retryAfter: Math.min(wait, HOUR_MS) } : {})
     } catch (error) {
       throw toJobError(error, job.attempts + 1 >= (targets[row.targetKind].maxAttempts ?? Number.POSITIVE_INFINITY))
     }

@@ -2,7 +2,7 @@ import { version } from '../../package.json'
 import { traceExport } from '../config'
 import { log, logError } from '../core/log'
 import { LogQuota } from '../core/log-quota'
-import { recordSpans, type Trace, type Tracer } from '../core/trace'
+import { RANDOM_ID, recordSpans, type Trace, type Tracer } from '../core/trace'
 
 const FLUSH_TIMEOUT_MS = 2_000 // how long a stopping server waits for the collector
 const failureLines = new LogQuota(1)
@@ -85,7 +85,12 @@ function createTracer(api: Api, tracer: import('@opentelemetry/api').Tracer): Tr
       const { traceId, spanId, traceFlags, traceState } = span.spanContext()
       const state = traceState?.serialize()
       return {
-        trace: { traceId, spanId, flags: traceFlags & TraceFlags.SAMPLED, ...(state && { state }) },
+        trace: {
+          traceId,
+          spanId,
+          flags: (traceFlags & TraceFlags.SAMPLED) | ((parent?.flags ?? 0) & RANDOM_ID),
+          ...(state && { state }),
+        },
         describe(more, newName) {
           span.setAttributes(more)
           if (newName) span.updateName(newName)

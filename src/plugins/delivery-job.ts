@@ -4,6 +4,7 @@ import { toStorableText } from '../core/body'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
 import { FAILURE_MESSAGES, type FailureReason, fetchExternal, UpstreamUnreachable } from '../core/http-client'
 import { TooManyCalls } from '../core/outbound-calls'
+import { parseRetryAfter } from '../core/retry-after'
 import { emit, toPublicEvent } from '../jobs/outbox'
 import type { Job, JobResult } from '../jobs/queue'
 import { events } from '../jobs/tables'
@@ -73,7 +74,7 @@ export const deliveryJob: JobHandler = {
       status === 410
         ? 'The endpoint answered 410 Gone; the subscription was disabled.'
         : `The endpoint answered ${status}.`
-    const retryDelay = Number(responseHeaders.get('retry-after')) * 1_000
+    const retryDelay = parseRetryAfter(responseHeaders.get('retry-after')) ?? 0
     throw new JobError(error, {
       outcome: { ...outcome, error },
       permanent: status === 410,

@@ -3,6 +3,7 @@ import { eq } from 'drizzle-orm'
 import { config } from '../config'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
 import { FAILURE_MESSAGES, fetchExternal, UpstreamUnreachable } from '../core/http-client'
+import { parseRetryAfter } from '../core/retry-after'
 import { registry } from '../tenancy/registry'
 import { acmeAccounts } from '../tenancy/tables'
 import { openKey, sealKey } from './certificates'
@@ -84,7 +85,7 @@ function explainUnreachable(cause: unknown): never {
 }
 
 const readRetryAfter = ({ headers }: Response, fallback: number) =>
-  Number(headers.get('retry-after')) * 1_000 || fallback
+  parseRetryAfter(headers.get('retry-after')) || fallback
 
 /** Returns the name of the installation's account: another external account stands for another one. */
 const toAccountName = () => [config.ATOLL_ACME_DIRECTORY, config.ATOLL_ACME_EAB_KEY_ID].filter(Boolean).join(' ')

@@ -6,7 +6,7 @@ const SPAN_ID = 'b7ad6b7169203331'
 
 describe('the header traceparent', () => {
   test('a valid header is read, and written again unchanged', () => {
-    for (const flags of ['00', '01']) {
+    for (const flags of ['00', '01', '02', '03']) {
       const header = `00-${TRACE_ID}-${SPAN_ID}-${flags}`
       const trace = parseTrace(header, 'vendor=1,other=2')
       expect(trace).toEqual({ traceId: TRACE_ID, spanId: SPAN_ID, flags: Number(flags), state: 'vendor=1,other=2' })
@@ -15,7 +15,10 @@ describe('the header traceparent', () => {
   })
 
   test('flags that this version does not know are left out', () => {
-    expect(parseTrace(`00-${TRACE_ID}-${SPAN_ID}-ff`)?.flags).toBe(1)
+    const trace = parseTrace(`00-${TRACE_ID}-${SPAN_ID}-ff`)!
+    expect(trace.flags).toBe(3)
+    expect(toTraceparent(trace)).toBe(`00-${TRACE_ID}-${SPAN_ID}-03`)
+    expect(toTraceparent(parseTrace(`00-${TRACE_ID}-${SPAN_ID}-fd`)!)).toBe(`00-${TRACE_ID}-${SPAN_ID}-01`)
   })
 
   test('a later version may have more fields, and this one may not', () => {

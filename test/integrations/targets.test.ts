@@ -193,4 +193,21 @@ describe('the target email', () => {
       'The mail server answered 550 at RCPT TO.',
     ])
   })
+
+  test('a recipient whom the mail server refuses fails the run, and only that one gets the mail at a retry', async () => {
+    const sourceId = await h.source('email', { host: '127.0.0.1', port: mailServer.port })
+    await h.integration(SHOP_TRIGGER, { ...mail, sourceId })
+    mailServer.refuse('later@x.test', 451, 1)
+    await emitAndDeliver(h.tenant, order('taken@x.test, later@x.test'))
+    expect([mailServer.to('taken@x.test').length, mailServer.to('later@x.test').length]).toEqual([1, 0])
+    moveClock(now() + 3_600_000)
+    await h.due()
+    expect([mailServer.to('taken@x.test').length, mailServer.to('later@x.test').length]).toEqual([1, 1])
+    mailServer.refuse('never@x.test', 550)
+    await emitAndDeliver(h.tenant, order('taken@x.test, never@x.test'))
+    expect((await listFailures())[0].metadata.outcome).toEqual({
+      message: 'The mail server refused never@x.test (550) and accepted the mail for the others.',
+      refused: ['never@x.test'],
+    })
+  })
 })

@@ -256,6 +256,15 @@ describe('failing deliveries', () => {
     }
   })
 
+  test('a delivery is retried at the date that a Retry-After names', async () => {
+    const made = await createOrderPlugin(h.as('admin'), [url])
+    const date = new Date(now() + 600_000).toUTCString()
+    receiver.answer = () => new Response(null, { status: 503, headers: { 'retry-after': date } })
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
+    const [{ nextAttempt }] = await listDeliveries(made)
+    expect(Date.parse(nextAttempt) - Date.parse(date)).toBeWithin(-1_000, 1_000)
+  })
+
   test('a delivery is dead after three days, which emits a delivery-failed event, and can be replayed', async () => {
     const admin = h.as('admin')
     const made = await createOrderPlugin(admin, [url])

@@ -2,6 +2,9 @@ import type { APIError } from 'openai'
 import { IdleTimeout } from '../../core/http-stream'
 import { getErrorChain } from '../../core/log'
 import { badRequest, Problem } from '../../core/problem'
+import { parseRetryAfter } from '../../core/retry-after'
+
+const DEFAULT_WAIT_MS = 5_000
 
 /** Returns the problem of a client that closed its request. Nobody receives it. */
 export const callerGoneProblem = () =>
@@ -37,7 +40,7 @@ export function toProblem(error: unknown): unknown {
   if (getErrorChain(error).some((cause) => cause instanceof IdleTimeout)) return timeoutProblem()
   const { status, headers } = isApiError(error.cause) ? error.cause : {}
   if (status === 504 || status === 408) return timeoutProblem()
-  if (status === 429) return busyProblem(headers?.get('retry-after') ?? '')
+  if (status === 429) return busyProblem(headers?.get('retry-after'))
   if (status) return upstreamProblem(`The AI source answered ${status}.`, { status })
   return upstreamProblem('The AI source could not be reached, or its answer broke off.')
 }
@@ -70,11 +73,10 @@ const timeoutProblem = () =>
     'The AI source did not answer in time. Try again later, or with another model.',
   )
 
-function busyProblem(retryAfter: string) {
-  const waitHeaders =
-    /^\d{1,6}$/.test(retryAfter) || !Number.isNaN(Date.parse(retryAfter)) ? { 'retry-after': retryAfter } : undefined
+function busyProblem(retryAfter: string | null | undefined) {
   const message = 'The AI source is overloaded, or is rate limiting. Try again later.'
-  return new Problem(503, 'AI_UPSTREAM_BUSY', message, { headers: waitHeaders ?? { 'retry-after': '5' } })
+  const wait = parseRetryAfter(retryAfter) ?? DEFAULT_WAIT_MS
+  return new Problem(503, 'AI_UPSTREAM_BUSY', message, { headers: { 'retry-after': `${Math.ceil(wait / 1_000)}` } })
 }
 
 const upstreamProblem = (reason: string, details?: object) =>

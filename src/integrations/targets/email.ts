@@ -42,11 +42,19 @@ export const email: TargetKind<typeof shape> = {
       const source = await resolveConnection(ctx, sourceId, 'email')
       const { from = source.metadata.user ?? `atoll@${source.metadata.host}` } = source.metadata
       const mail = renderMail({ subject: '{{subject}}', text: '{{text}}' }, { subject, text })
-      const sent = { _id: invocation._id, from, to: recipients, ...mail }
+      const to = withoutReached(recipients, invocation.lastOutcome)
+      const sent = { _id: invocation._id, from, to, ...mail }
       await withMailServer(ctx.tenant, source.metadata, async () => sendVia(await openTransport(source), sent))
     }
     return new Response(null, { status: 204 })
   },
+}
+
+/** Returns those of the recipients that the last attempt did not reach. */
+function withoutReached(recipients: string[], lastOutcome: unknown): string[] {
+  const { refused } = (lastOutcome ?? {}) as { refused?: string[] }
+  const left = recipients.filter((recipient) => refused?.includes(recipient))
+  return left.length ? left : recipients
 }
 
 /** Returns the addresses without duplicates. @throws JobError that is permanent, because a retry would fail again */

@@ -39,20 +39,37 @@ export const sendMail = (tenant: Tenant, _id: string, to: string, mail: Mail) =>
     }),
   )
 
-/** Sends a mail by the given transport, and closes it. @throws JobError */
+/**
+ * Sends a mail by the given transport, and closes it.
+ * @throws JobError; when the server refused some of the recipients only, its outcome names them as `refused`
+ */
 export async function sendVia(transport: Transporter, { _id, from, to, ...mail }: OutgoingMail) {
   const messageId = `<${_id}@${/@([^\s>]+)/.exec(from)?.[1]}>`
   const recipients = to.map((address) => ({ name: '', address }))
   try {
-    await transport.sendMail({ from, to: recipients, messageId, ...mail, headers: AUTO_SUBMITTED_HEADERS })
+    const sent = await transport.sendMail({ from, to: recipients, messageId, ...mail, headers: AUTO_SUBMITTED_HEADERS })
+    if (sent.rejected?.length) throw toRefusal(sent)
   } catch (error) {
-    throw toSmtpError(error)
+    throw error instanceof JobError ? error : toSmtpError(error)
   } finally {
     transport.close()
   }
 }
 
 type OutgoingMail = Mail & { _id: string; from: string; to: string[] }
+
+type SentMail = { rejected?: (string | { address: string })[]; rejectedErrors?: { responseCode?: number }[] }
+
+/** Returns the error of a mail that the server took for some of its recipients only. */
+function toRefusal({ rejected = [], rejectedErrors = [] }: SentMail): JobError {
+  const refused = rejected.map((recipient) => (typeof recipient === 'string' ? recipient : recipient.address))
+  const codes = [...new Set(rejectedErrors.map(({ responseCode = 0 }) => responseCode))]
+  const message = `The mail server refused ${refused.join(', ')} (${codes.join(', ')}) and accepted the mail for the others.`
+  return new JobError(message, {
+    outcome: { message, refused },
+    permanent: codes.length > 0 && codes.every((code) => code >= 500),
+  })
+}
 
 /** Returns the error of a mail server as a JobError. */
 export function toSmtpError(error: unknown): JobError {

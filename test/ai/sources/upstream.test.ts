@@ -58,6 +58,9 @@ test.each(streamModes)(
     expect(statusAndCode(answer)).toEqual([503, 'AI_UPSTREAM_BUSY'])
     expect(answer.headers.get('retry-after')).toBe('17')
     expect(openai.requests).toHaveLength(1)
+    openai.reply({ status: 429, headers: { 'retry-after': new Date(Date.now() + 30_000).toUTCString() } })
+    const wait = Number((await chat(user, main, { stream })).headers.get('retry-after'))
+    expect(wait).toBeWithin(1, 31)
   },
 )
 
