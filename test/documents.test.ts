@@ -31,6 +31,8 @@ describe.each(documents)('%s', (path) => {
       const [file = '', anchor] = link.split('#')
       const target = file ? join(dirname(path), file) : path
       expect(existsSync(join(root, target)), `${link} in ${path}`).toBe(true)
+      // Once it is a site, a document has only the other documents beside it.
+      if (path.startsWith('docs/')) expect(target, `${link} in ${path}`).toMatch(/^docs\/.*\.(md|png|svg)$/)
       if (!anchor) continue
       expect(statSync(join(root, target)).isFile(), `${link} in ${path}`).toBe(true)
       expect([...anchorsOf(await read(target))], `${link} in ${path}`).toContain(anchor)

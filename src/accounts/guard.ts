@@ -63,6 +63,13 @@ async function authorize(
 export const reauthorize = (request: Request, area: ScopeArea): Promise<PublicCtx> =>
   authorize(request, area, undefined, { renewsCookie: false, isCounted: false })
 
+/** Authorizes the caller of a costly read that no guard protects. @throws 401, 403 as for other reads, 429 RATE_LIMITED */
+export async function authorizeCostlyRead(request: Request, area: ScopeArea): Promise<PublicCtx> {
+  const ctx = await authorize(request, area, undefined, { renewsCookie: false })
+  await limitCostlyRequest(ctx, request)
+  return ctx
+}
+
 /**
  * Authorizes like `reauthorize`, but for routes where a GET may have effects because code of the tenant handles it.
  * Browsers send a session cookie along when a page of another site links here, so such a cookie is ignored and its

@@ -1,7 +1,7 @@
 import { and, desc, eq, or } from 'drizzle-orm'
 import type { Ctx, PublicCtx } from '../accounts/context'
 import { connections } from '../connections/tables'
-import type { HttpContext } from '../core/etag'
+import { etagOf, type HttpContext, setEtag } from '../core/etag'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
 import { isTrue, parseOptional } from '../core/shapes'
 import * as integrationStore from '../integrations/integrations'
@@ -34,9 +34,10 @@ export async function list(ctx: Ctx, query: ListQuery & { active?: string }, ans
 }
 
 /** Returns an agent that the caller may use. @throws 403 FORBIDDEN, 404 AGENT_NOT_FOUND */
-export async function get(ctx: Ctx, id: string): Promise<Agent> {
+export async function get(ctx: Ctx, id: string, answer: HttpContext): Promise<Agent> {
   const row = await getAgentRow(ctx.db, id)
   assertMayRun(ctx, row)
+  setEtag(answer, etagOf(row.version, row.updated))
   return toAgent(ctx, row)
 }
 

@@ -3,7 +3,7 @@ import type { Ctx } from '../accounts/context'
 import type { ResolvedConnection } from '../connections/kinds/index'
 import { getConnection, resolveConnection } from '../connections/resolver'
 import * as contentConfigurations from '../content/configurations'
-import type { HttpContext } from '../core/etag'
+import { etagOf, type HttpContext, setEtag } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { configurations } from '../platform/settings/tables'
 import { getSettings } from '../platform/settings/tenant-settings'
@@ -19,13 +19,14 @@ const CONFIGURATION_KEY = paymentsSettings.key
 type Metadata = Record<string, unknown>
 
 /** Returns the payments configuration of the tenant, with defaults for what it has not set. */
-export async function get(ctx: Ctx) {
-  const { metadata } = configurations
+export async function get(ctx: Ctx, answer: HttpContext) {
+  const { metadata, version, updated } = configurations
   const row = await ctx.db
-    .select({ metadata })
+    .select({ metadata, version, updated })
     .from(configurations)
     .where(eq(configurations.key, CONFIGURATION_KEY))
     .get()
+  setEtag(answer, etagOf(row?.version ?? 0, row?.updated ?? 0))
   return {
     key: CONFIGURATION_KEY as typeof CONFIGURATION_KEY,
     metadata: { ...row?.metadata, ...(await getSettings(ctx, paymentsSettings)) } as Metadata,
@@ -37,7 +38,7 @@ export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata 
   const currency = parseCurrency(metadata.defaultCurrency)
   const changes = { metadata: currency ? { ...metadata, defaultCurrency: currency } : metadata }
   await contentConfigurations.update(ctx, CONFIGURATION_KEY, changes, answer)
-  return get(ctx)
+  return get(ctx, answer)
 }
 
 /**

@@ -54,7 +54,7 @@ const invoiceRoutes = new Elysia({ prefix: '/invoices', tags: ['payments'] })
 
 const configurationRoutes = new Elysia({ prefix: '/payments/configuration', tags: ['payments'] })
   .use(guard('payments'))
-  .get('/', ({ ctx }) => configuration.get(ctx), {
+  .get('/', ({ ctx, request, set }) => configuration.get(ctx, { request, set }), {
     can: 'privileged',
     response: PaymentsConfiguration,
     detail: { operationId: 'getPaymentsConfiguration', summary: 'Get the payments configuration' },

@@ -134,6 +134,21 @@ test('an admin who impersonates a user is counted as the admin', async () => {
   expect((await as('user').get('/me')).status).toBe(200)
 })
 
+test('the description of a tenant counts as a read and as a costly request, and for a guest as a read', async () => {
+  const { id, origin, tokens, admin } = await createLimited({ users: { costly: 2 }, guests: { reads: 2 } })
+  const describe = (headers: Record<string, string> = {}) =>
+    callApi('GET', `${origin}/openapi/json?tenant=${id}`, { headers })
+  const answers = []
+  for (let n = 0; n < 3; n++) answers.push(statusAndCode(await describe({ 'x-api-key': tokens.user })))
+  expect(answers.at(0)?.[0]).toBe(200)
+  expect(answers.at(-1)).toEqual([429, 'RATE_LIMITED'])
+  expect((await describe({ 'x-api-key': tokens.admin })).status, 'another caller has a budget of their own').toBe(200)
+  const guests = []
+  for (let n = 0; n < 3; n++) guests.push((await describe()).status)
+  expect(guests).toEqual([401, 401, 429])
+  expect((await admin.get('/me')).status).toBe(200)
+})
+
 test('ATOLL_RATE_LIMITS=off counts nothing', async () => {
   const { as } = await createLimited({ users: { reads: 1 } })
   using _ = withoutRateLimits()

@@ -24,7 +24,7 @@ export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
       description: 'Newest first: the agents that the caller may use.',
     },
   })
-  .get('/:id', ({ ctx, params }) => agents.get(ctx, params.id), {
+  .get('/:id', ({ ctx, params, request, set }) => agents.get(ctx, params.id, { request, set }), {
     can: 'user',
     params: IdParams,
     response: { 200: Agent, 404: ProblemShape },

@@ -1,6 +1,5 @@
 import * as agents from '../../ai/agents'
 import { AgentChange, NewAgent } from '../../ai/shapes'
-import * as integrations from '../../integrations/integrations'
 import { defineKind } from './definition-kind'
 import { mapTargetReferences, withoutStoreIds, withStoreIdsOf } from './target-references'
 
@@ -19,18 +18,14 @@ export const agent = defineKind({
   defaults: DEFAULTS,
   mapReferences: mapTargetReferences,
   list: agents.list,
-  // An integration has an ETag, which an agent shows only when it is written.
-  async get(ctx, id, answer) {
-    await integrations.get(ctx, id, answer)
-    return agents.get(ctx, id)
-  },
+  get: agents.get,
   toStored({ _id, name, created: _, updated: __, ...definition }) {
     const stated = Object.entries(withoutStoreIds(definition)).filter(([, value]) => value !== undefined)
     return { id: _id, name, fallback: 'agent', definition: Object.fromEntries(stated) }
   },
   create: agents.create,
   async change(ctx, id, { name = null, ...input }, { answer }) {
-    const target = withStoreIdsOf(input, await agents.get(ctx, id))
+    const target = withStoreIdsOf(input, await agents.get(ctx, id, answer))
     return agents.change(ctx, id, { ...CLEARED, ...DEFAULTS, ...target, name }, answer)
   },
   remove: (ctx, id, { answer }) => agents.remove(ctx, id, answer),

@@ -1,6 +1,6 @@
 import { asc, eq } from 'drizzle-orm'
 import type { Ctx, PublicCtx } from '../../accounts/context'
-import { reauthorize } from '../../accounts/guard'
+import { authorizeCostlyRead } from '../../accounts/guard'
 import { fieldTypes } from '../../blueprints/fields'
 import { appliesTo, mayReadField, mayWriteField } from '../../blueprints/permissions'
 import type { Definition, Field, Operation } from '../../blueprints/shapes'
@@ -23,7 +23,7 @@ import { isSchema, type Schema } from './schema'
 /**
  * Returns the OpenAPI document, as JSON in UTF-8, with the blueprints of a tenant: a schema and paths for each, with the
  * operations and fields that the caller may use.
- * @throws 401 UNAUTHENTICATED for guests, 503 BUSY, and the errors of `reauthorize`
+ * @throws 401 UNAUTHENTICATED for guests, 503 BUSY, and the errors of `authorizeCostlyRead`
  */
 export async function buildTenantOpenApi(
   base: Document,
@@ -69,7 +69,7 @@ async function authenticateFor(request: Request, id: string): Promise<Ctx> {
   headers.set('tenant', id)
   const tenantRequest = new Request(request.url, { headers })
   linkOriginalRequest(tenantRequest, request)
-  const ctx = await reauthorize(tenantRequest, 'blueprints')
+  const ctx = await authorizeCostlyRead(tenantRequest, 'blueprints')
   if (isSignedIn(ctx)) return ctx
   throw new Problem(401, 'UNAUTHENTICATED', 'Sign in to see the description of a tenant’s blueprints.')
 }
