@@ -12,6 +12,8 @@ export type AtollFile = {
   owner: string
   workspace: string | null
   created: string
+  /** Whether it stays when no entity names it. */
+  keep?: boolean
   /** The path of the content. */
   url: string
 }

@@ -6,7 +6,7 @@ import { slot } from '../core/extension'
 import { assertLengths } from '../core/length-limits'
 import { Problem, ProblemShape } from '../core/problem'
 import { noteRoute, noteUser } from '../core/request-log'
-import { assertSameSite, isCrossSite } from '../http/allowed-origins'
+import { assertSameSite, mayActByCookie } from '../http/allowed-origins'
 import { endAuthorizationCheck } from '../http/idempotency/authorization-check'
 import { withClaim } from '../http/idempotency/claim'
 import { assertQuotaLeft, assertRoomForChange } from '../limits/quota-check'
@@ -72,11 +72,13 @@ export async function authorizeCostlyRead(request: Request, area: ScopeArea): Pr
 
 /**
  * Authorizes like `reauthorize`, but for routes where a GET may have effects because code of the tenant handles it.
- * Browsers send a session cookie along when a page of another site links here, so such a cookie is ignored and its
+ * Browsers send a session cookie along when a page of another origin links here, so such a cookie is ignored and its
  * owner is anonymous.
  */
-export const reauthorizeSameSite = (request: Request, area: ScopeArea): Promise<PublicCtx> =>
-  authorize(request, area, undefined, { readsCookie: !(isRead(request) && isCrossSite(request)) })
+export async function reauthorizeSameOrigin(request: Request, area: ScopeArea): Promise<PublicCtx> {
+  const readsCookie = !isRead(request) || (await mayActByCookie(request, await resolveTenant(request)))
+  return authorize(request, area, undefined, { readsCookie })
+}
 
 /** Whoever sends an invalid credential counts as a guest. @throws 401, 403 as `findCaller`, 429 RATE_LIMITED */
 async function findCallerWithinLimits(request: Request, tenant: Tenant, options: AuthorizationOptions) {

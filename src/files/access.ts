@@ -33,11 +33,11 @@ export async function findReadableFile(ctx: PublicCtx, id: string): Promise<File
 export const getReadableFile = async (ctx: PublicCtx, id: string): Promise<FileRow> =>
   (await findReadableFile(ctx, id)) ?? notFound('file')
 
-/** Returns a file that the caller may remove. @throws 404 FILE_NOT_FOUND, 403 for one that the caller may only read */
+/** Returns a file that the caller may change or remove. @throws 404 FILE_NOT_FOUND, 403 for one that the caller may only read */
 export async function getOwnFile(ctx: Ctx, id: string): Promise<FileRow> {
   const file = await getReadableFile(ctx, id)
   if (isOwn(ctx, file)) return file
-  throw new Problem(403, 'FORBIDDEN', 'Only the owner of this file and admins can delete it.')
+  throw new Problem(403, 'FORBIDDEN', 'Only the owner of this file and admins can change or delete it.')
 }
 
 /** Returns those of the files that the caller may read, as entities name them. */
@@ -51,4 +51,8 @@ export async function findReadableFiles(ctx: PublicCtx, ids: string[]): Promise<
 
 const mayRead = (ctx: PublicCtx, file: FileRow) => isOwn(ctx, file) || isNamedReadably(ctx, file._id)
 
-const isOwn = ({ actor }: PublicCtx, { owner }: FileRow) => !!actor && (actor.privileged || owner === actor.user)
+/** A token that is bound to a workspace acts only there. */
+function isOwn({ actor }: PublicCtx, { owner, workspace }: FileRow) {
+  if (!actor || !(actor.privileged || owner === actor.user)) return false
+  return !actor.token?.bound || workspace === actor.workspace?._id
+}

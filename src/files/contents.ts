@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, lt, notExists, or, sql } from 'drizzle-orm'
+import { and, asc, eq, exists, gt, lt, not, notExists, or, sql } from 'drizzle-orm'
 import { areContentsHeld } from '../backups/contents/content-hold'
 import { listContentNames } from '../backups/contents/content-names'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
@@ -117,13 +117,25 @@ const markUnused = ({ db, write }: Tenant, after: string, isUsed: (content: stri
     return { unused, last: batch.length < CONTENTS_PER_BATCH ? undefined : batch.at(-1)!.sha256 }
   })
 
-/** Returns how many bytes the contents of a tenant and their thumbnails take. */
+/**
+ * Returns how many bytes the contents that something names take, with their thumbnails. One that nothing names any more
+ * stays on the disk for an hour, and makes room at once. What is being uploaded is reserved elsewhere.
+ */
 export async function sumContentBytes({ db }: Tenant): Promise<number> {
-  const row = await db
-    .select({
-      bytes: sql<number>`coalesce(sum(${fileContents.size} + ${fileContents.thumbnailBytes}), 0)`.mapWith(Number),
-    })
+  const bytes = sql<number>`${fileContents.size} + ${fileContents.thumbnailBytes}`.mapWith(Number)
+  const hasFile = exists(
+    db
+      .select({ one: sql`1` })
+      .from(files)
+      .where(eq(files.sha256, sql`${fileContents}.sha256`)),
+  )
+  const ofFiles = await db
+    .select({ bytes: sql<number>`coalesce(sum(${bytes}), 0)`.mapWith(Number) })
     .from(fileContents)
+    .where(hasFile)
     .get()
-  return row!.bytes
+  const others = await db.select({ sha256, bytes }).from(fileContents).where(not(hasFile))
+  if (!others.length) return ofFiles!.bytes
+  const names = await listContentNames(db.query)
+  return others.reduce((sum, content) => sum + (names.has(content.sha256) ? content.bytes : 0), ofFiles!.bytes)
 }

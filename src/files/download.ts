@@ -5,7 +5,7 @@ import { notFound, Problem } from '../core/problem'
 import { OMITTED_BODY_LENGTH } from '../core/response'
 import { parseOptional } from '../core/shapes'
 import { type FileRow, findReadableFile, getFile } from './access'
-import { isLinkValid } from './links'
+import { checkLink } from './links'
 import { isShownInBrowsers } from './media-type'
 import { contentStore } from './stores/index'
 import type { Fit } from './thumbnails/order'
@@ -67,12 +67,17 @@ async function findContent(
 }
 
 async function getOpenedFile(ctx: PublicCtx, id: string, token: string | undefined): Promise<FileRow> {
-  if (token !== undefined && (await isLinkValid(ctx, id, token))) return getFile(ctx.db, id)
+  const link = token === undefined ? undefined : await checkLink(ctx, id, token)
+  if (link === 'valid') return getFile(ctx.db, id)
   const readable = await findReadableFile(ctx, id)
   if (readable) return readable
   if (ctx.actor) return notFound('file')
   const message =
-    token === undefined ? 'Sign in first, or send a token of the file.' : 'The token of the file has expired.'
+    link === undefined
+      ? 'Sign in first, or send a token of the file.'
+      : link === 'expired'
+        ? 'The token of the file has expired. Create another one.'
+        : 'The token is not one of this file. Use the whole URL that came with it.'
   throw new Problem(401, 'UNAUTHENTICATED', message)
 }
 

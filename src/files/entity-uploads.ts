@@ -1,5 +1,6 @@
 import type { Actor } from '../accounts/actors'
 import type { PublicCtx } from '../accounts/context'
+import { assertScope } from '../accounts/permissions'
 import { badRequest, Problem } from '../core/problem'
 import type { FileLimit, FormReceiver, ReceivedUploads, UploadedFile } from '../entities/form'
 import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
@@ -21,7 +22,7 @@ type Upload = { field: string; draft: Draft; row: FileRow }
 /**
  * Receives a multipart form whose files are written to the disk as they arrive, and lets `use` make an entity of it.
  * What it does not make files of the tenant is removed before the answer is sent.
- * @throws 400, 401 for a file of a guest, 413, 503, 507
+ * @throws 400, 401 for a file of a guest, 403 for one by a token without `files:write`, 413, 503, 507
  */
 export async function receiveEntityForm<T>(
   ctx: PublicCtx,
@@ -46,7 +47,7 @@ export async function receiveEntityForm<T>(
           if (receiving.length > MAX_FILES)
             badRequest({ path: field, message: `A form has at most ${MAX_FILES} files.` })
           const limited = limitContent(content, limit, name)
-          const admitted = actor ? reserveBytes(limited, bytes) : requireNoBytes(content)
+          const admitted = actor ? reserveBytes(requireFileScope(actor, limited), bytes) : requireNoBytes(content)
           const kept = withDraft(ctx, admitted, async (draft) => {
             // Browsers send an empty file without a name for an input that was left empty.
             received.resolve(draft.size || name ? await toUpload(actor, field, draft, name, type) : undefined)
@@ -85,6 +86,14 @@ async function toUpload(actor: Actor | undefined, field: string, draft: Draft, n
   if (!actor) throw unauthenticated()
   if (!draft.size) badRequest({ path: `/${field}`, message: `The file of ${field} is empty.` })
   return { field, draft, row: toFileRow(actor, draft, await describeDraft(draft, { name, type })) }
+}
+
+/** Passes on bytes for who may store files. An input for files may be left empty. @throws 403 without the scope */
+async function* requireFileScope(actor: Actor, chunks: AsyncIterable<Uint8Array>) {
+  for await (const chunk of chunks) {
+    if (chunk.byteLength) assertScope(actor, 'files', 'write')
+    yield chunk
+  }
 }
 
 /** Passes on no bytes. A guest may leave an input for files empty, but not send any. @throws 401 UNAUTHENTICATED */

@@ -3,7 +3,7 @@ import type { Actor } from '../accounts/actors'
 import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
-import { badRequest, Problem } from '../core/problem'
+import { badRequest, notFound, Problem } from '../core/problem'
 import { parseFlag, parseOptional, success } from '../core/shapes'
 import { isNamedSql, listFileUses } from '../entities/file-references'
 import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
@@ -16,7 +16,7 @@ import { type Draft, withDraft } from './drafts'
 import { toFileName, toFileUrl } from './file-name'
 import type { IncomingFile } from './form'
 import { detectMediaType } from './media-type'
-import type { StoredFile } from './shapes'
+import type { FileChange, StoredFile } from './shapes'
 import { files } from './tables'
 import { receiveUpload, type UploadOptions } from './upload-body'
 import { openUploadReservation, reserveBytes } from './upload-reservation'
@@ -34,6 +34,7 @@ export async function list({ db, actor }: Ctx, query: GrowingListQuery & Filters
   const [wantedName, wantedOwner] = [parseOptional(query.name), parseOptional(query.owner)]
   const where = and(
     actor.privileged ? undefined : eq(owner, actor.user),
+    actor.token?.bound ? eq(files.workspace, actor.workspace!._id) : undefined,
     wantedOwner ? eq(owner, wantedOwner) : undefined,
     wantedName ? eq(name, wantedName) : undefined,
     toTypeCondition(parseOptional(query.type)),
@@ -99,6 +100,17 @@ export const toFileRow = ({ user, workspace }: Actor, draft: Draft, description:
 })
 
 /**
+ * Changes whether a file stays when no entity names it, and returns it. One that shall not stay has a day from now on.
+ * @throws 403, 404 FILE_NOT_FOUND
+ */
+export async function change(ctx: Ctx, id: string, { keep }: FileChange): Promise<StoredFile> {
+  await getOwnFile(ctx, id)
+  const set = { keep, unused: keep ? files.unused : toIsoString(now()) }
+  const row = await ctx.write((tx) => tx.update(files).set(set).where(eq(_id, id)).returning().get())
+  return { ...toStoredFile(row ?? notFound('file')), keep }
+}
+
+/**
  * Removes a file; its content goes when no other file has it. With `force`, entities may still name it.
  * @throws 403, 404 FILE_NOT_FOUND, 409 FILE_IN_USE with the places that the caller may read
  */
@@ -119,9 +131,10 @@ export async function remove(ctx: Ctx, id: string, { force }: { force?: string }
 /** Returns how many files a tenant has. */
 export const countFiles = ({ db }: Tenant) => db.$count(files)
 
-const toStoredFile = ({ keep: _, unused: __, width, height, ...row }: FileRow): StoredFile => ({
+const toStoredFile = ({ unused: _, keep, width, height, ...row }: FileRow): StoredFile => ({
   ...row,
   ...(width && height && { width, height }),
+  ...(keep && { keep }),
   visibility: 'private',
   url: toFileUrl(row._id, row.name),
 })

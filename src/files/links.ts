@@ -16,11 +16,16 @@ export async function createLink(ctx: Ctx, id: string) {
   return { token, url: `${toFileUrl(id, name)}?token=${token}`, expires: toIsoString(expires) }
 }
 
-/** Tells whether a token allows to read the content of this file now. */
-export async function isLinkValid(tenant: Pick<Tenant, 'tenant'>, id: string, token: string): Promise<boolean> {
+/** Tells whether a token allows to read the content of this file, and whether it still does. */
+export async function checkLink(
+  tenant: Pick<Tenant, 'tenant'>,
+  id: string,
+  token: string,
+): Promise<'valid' | 'expired' | 'invalid'> {
   const [time = '', signature = ''] = token.split('.')
   const expires = Number.parseInt(time, 36)
-  return expires > now() && isTimingSafeEqual(signature, await sign(tenant, id, expires))
+  if (!isTimingSafeEqual(signature, await sign(tenant, id, expires))) return 'invalid'
+  return expires > now() ? 'valid' : 'expired'
 }
 
 const sign = async ({ tenant }: Pick<Tenant, 'tenant'>, id: string, expires: number) =>

@@ -5,7 +5,16 @@ import { IdParams, SuccessShape } from '../core/shapes'
 import { download } from './download'
 import * as files from './files'
 import { createLink } from './links'
-import { ContentParams, ContentQuery, FileDeletion, FileLink, FileList, FileUpload, StoredFile } from './shapes'
+import {
+  ContentParams,
+  ContentQuery,
+  FileChange,
+  FileDeletion,
+  FileLink,
+  FileList,
+  FileUpload,
+  StoredFile,
+} from './shapes'
 
 const binary = { type: 'string' as const, format: 'binary' }
 // The content has the type of the file. Generators that know no `*/*` take the first.
@@ -50,6 +59,13 @@ export const fileRoutes = new Elysia().use(uploadRoutes).use(
       params: IdParams,
       response: { 200: StoredFile, 404: ProblemShape },
       detail: { operationId: 'getFile', summary: 'Get a file without its content' },
+    })
+    .put('/:id', ({ body, ctx, params }) => files.change(ctx, params.id, body), {
+      can: 'user',
+      params: IdParams,
+      body: FileChange,
+      response: { 200: StoredFile, 404: ProblemShape },
+      detail: { operationId: 'updateFile', summary: 'Change whether a file stays when no entity names it' },
     })
     .delete('/:id', ({ ctx, params, query }) => files.remove(ctx, params.id, query), {
       can: 'user',

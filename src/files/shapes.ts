@@ -19,6 +19,7 @@ export const StoredFile = t.Object({
   owner: t.String({ description: 'the id of the user who uploaded it' }),
   workspace: t.Nullable(t.String({ description: 'the active workspace of the owner at the upload' })),
   created: time,
+  keep: maybe(t.Boolean({ description: 'whether it stays when no entity names it; absent where it does not' })),
   url: t.String({ description: 'the path of its content' }),
 })
 export type StoredFile = Static<typeof StoredFile>
@@ -29,6 +30,11 @@ export const FileList = t.Object({
   type: maybe(t.String({ description: 'only those of this media type, such as `image/png` or `image/*`' })),
   owner: maybe(t.String({ description: 'only those of this user' })),
 })
+
+export const FileChange = t.Object({
+  keep: t.Boolean({ description: 'whether it stays when no entity names it; otherwise it is removed after a day' }),
+})
+export type FileChange = Static<typeof FileChange>
 
 export const FileDeletion = t.Object({
   force: maybe(t.String({ description: 'true: deletes the file even if entities refer to it' })),

@@ -20,7 +20,7 @@ export const getAllowedOrigins = (tenant: Pick<Store, 'db' | 'remoteVersion'>) =
 export async function assertSameSite(request: Request, tenant: Pick<Store, 'db' | 'remoteVersion'>) {
   const origin = request.headers.get('origin')
   const isForeign = origin && URL.parse(origin)?.host !== requestAuthority(request)
-  if (isForeign ? !(await getAllowedOrigins(tenant)).has(origin) : isCrossSite(request))
+  if (isForeign ? !(await getAllowedOrigins(tenant)).has(origin) : isFromOtherOrigin(request))
     throw new Problem(
       403,
       'CROSS_SITE',
@@ -28,8 +28,21 @@ export async function assertSameSite(request: Request, tenant: Pick<Store, 'db' 
     )
 }
 
-/** Returns whether the browser reports that a page of another site caused the request (Fetch Metadata). */
-export const isCrossSite = ({ headers }: Request) => headers.get('sec-fetch-site') === 'cross-site'
+/**
+ * Returns whether the browser reports that a page of another origin caused the request (Fetch Metadata). Pages of the same
+ * site count as others: tenants at sibling subdomains are one site.
+ */
+export const isFromOtherOrigin = ({ headers }: Request) =>
+  ['cross-site', 'same-site'].includes(headers.get('sec-fetch-site') ?? '')
+
+/** Returns whether a cookie counts where a GET may have effects: for own pages, and for those of the tenant's websites. */
+export async function mayActByCookie(request: Request, tenant: Pick<Store, 'db' | 'remoteVersion'>): Promise<boolean> {
+  if (!isFromOtherOrigin(request)) return true
+  // Without CORS, only the Referer tells of which page it is.
+  const { headers } = request
+  const origin = headers.get('origin') ?? toOrigin(headers.get('referer') ?? '')
+  return !!origin && (await getAllowedOrigins(tenant)).has(origin)
+}
 
 /** Returns the origin of an http or https URL, otherwise undefined. */
 export function toOrigin(url: string): string | undefined {

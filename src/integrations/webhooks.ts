@@ -1,5 +1,5 @@
 import type { PublicCtx } from '../accounts/context'
-import { reauthorizeSameSite } from '../accounts/guard'
+import { reauthorizeSameOrigin } from '../accounts/guard'
 import { createGuestRateLimit } from '../accounts/guest-rate-limit'
 import { config } from '../config'
 import { readText } from '../core/body'
@@ -24,7 +24,9 @@ const throttle = createGuestRateLimit(50, 5_000, 'Too many anonymous calls.')
 export async function callWebhook(tenant: PublicCtx, id: string, request: Request): Promise<Response> {
   const row = await findActive(tenant.db, id)
   if (row?.triggerKind !== 'webhook') return notFound('webhook')
-  const ctx = await reauthorizeSameSite(request, 'webhooks').catch((error) => fallBackToGuest(error, row.guest, tenant))
+  const ctx = await reauthorizeSameOrigin(request, 'webhooks').catch((error) =>
+    fallBackToGuest(error, row.guest, tenant),
+  )
   assertMayRun(ctx, row)
   if (request.method === 'HEAD') return new Response()
   throttle(ctx, row._id, request)

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { PublicCtx } from '../accounts/context'
-import { reauthorizeSameSite, streamGuard } from '../accounts/guard'
+import { reauthorizeSameOrigin, streamGuard } from '../accounts/guard'
 import { toWorkOwner } from '../accounts/work-owner'
 import { config } from '../config'
 import { isPrivateNetworkAllowed } from '../connections/url-policy'
@@ -47,7 +47,7 @@ async function proxyRequest(tenant: PublicCtx, request: Request): Promise<Respon
   const cached = id && (await findActivePlugin(tenant, id))
   const subPath = pathname.slice(`/api/${segment}`.length)
   if (!cached || isPathTraversal(subPath)) throw new Problem(404, 'ROUTE_NOT_FOUND', 'There is no such route.')
-  const { actor } = await reauthorizeSameSite(request, 'plugin-calls')
+  const { actor } = await reauthorizeSameOrigin(request, 'plugin-calls')
   const target = new URL(cached.plugin.proxyUrl!)
   target.pathname = target.pathname.replace(/\/$/, '') + subPath
   // The query of `proxyUrl`, such as a key, is kept.

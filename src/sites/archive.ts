@@ -64,8 +64,8 @@ async function unpack(chunks: AsyncGenerator<Uint8Array>, folder: string): Promi
         entry.resume()
         continue
       }
-      if (type !== 'file')
-        badRequest({ path: name, message: `The archive has "${name.slice(0, 100)}", which is not a file (${type}).` })
+      if (type !== 'file' && type !== 'contiguous-file')
+        badRequest({ path: name, message: `The archive has "${name.slice(0, 100)}", which is ${describeType(type)}.` })
       const path = parseFileName(name)
       if (files.has(path)) badRequest({ path, message: `The archive has "${path}" twice.` })
       bytes += size
@@ -84,6 +84,18 @@ async function unpack(chunks: AsyncGenerator<Uint8Array>, folder: string): Promi
     ;(source as unknown as Readable).destroy()
   }
 }
+
+/** What is not a file, by the names of `tar-stream`, which has none for the extensions of GNU tar. */
+const ENTRY_TYPES: Record<string, string> = {
+  link: 'a hard link',
+  symlink: 'a symbolic link',
+  'character-device': 'a device',
+  'block-device': 'a device',
+  fifo: 'a named pipe',
+}
+const describeType = (type: string | null | undefined) =>
+  ENTRY_TYPES[type ?? ''] ??
+  'an extension of GNU tar: a sparse file, a volume label or a part of another volume. Pack plain files, without --sparse'
 
 async function unpackFile(entry: AsyncIterable<Uint8Array>, path: string, draft: string): Promise<UnpackedFile> {
   const { size, sha256 } = await writeDraft(draft, entry)

@@ -171,6 +171,7 @@ describe('requests from a page of another site', () => {
     ['origin', 'nonsense'],
     ['origin', `http://${otherTenant.id}.test`],
     ['sec-fetch-site', 'cross-site'],
+    ['sec-fetch-site', 'same-site'],
   ])('a write by cookie with the header %s: %s gets 403 CROSS_SITE', async (name, value) => {
     const cookie = await signInForCookie(home, 'user')
     const answer = await write({ ...cookie, [name]: value })

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { handleRequest } from '../../src/gateway'
 import { setQuotas } from '../../src/limits/quotas'
 import { tenantFolder } from '../../src/tenancy/databases'
+import { packTar, siteClient } from '../sites/fixtures'
 import { createTestTenant, fullAccessRules } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 import { fileClient, listStored } from './fixtures'
 
 setDefaultTimeout(60_000)
@@ -86,4 +88,22 @@ describe('uploads beyond a quota', () => {
     expect(await codeOf(await handleRequest(request))).toEqual([401, 'UNAUTHENTICATED'])
     expect(observed.bytes).toBe(0)
   })
+})
+
+test('deleting files makes room at once, also where a site is', async () => {
+  const full = await createTestTenant()
+  const by = fileClient(full, full.tokens.user)
+  expect((await siteClient(full).deploy(await packTar(['index.html', crypto.randomUUID()]))).status).toBe(201)
+  await setQuotas(full.id, { storage: QUOTA })
+  const upload = () => by.send('POST', '/files', {}, crypto.getRandomValues(new Uint8Array(2 * 65_536)).buffer as never)
+  const ids: string[] = []
+  let refused: Response | undefined
+  while (!refused) {
+    const response = await upload()
+    if (response.status === 201) ids.push(((await response.json()) as { _id: string })._id)
+    else refused = response
+  }
+  expect(await codeOf(refused)).toEqual([403, 'QUOTA_EXCEEDED'])
+  for (const id of ids.slice(0, 5)) expect((await by.send('DELETE', `/files/${id}`)).status).toBe(200)
+  await waitUntil(async () => (await upload()).status === 201)
 })

@@ -6,6 +6,7 @@ import { advanceClock, resetClock, signInForCookie } from '../accounts/session-f
 import { times } from '../plugins/fixtures'
 import { type ApiClient, callApi, statusAndCode } from '../test-tenant'
 import { waitUntil } from '../wait-until'
+import { setConfiguration } from '../workspaces/workspace-fixtures'
 import { createIntegrationsFixture, type IntegrationsFixture } from './fixtures'
 
 setDefaultTimeout(30_000)
@@ -246,13 +247,23 @@ describe('webhooks', () => {
     ])
   })
 
-  test('a GET or HEAD from another site is anonymous despite its cookie', async () => {
+  test('a GET or HEAD from a page of another origin is anonymous despite its cookie, unless it is a website of the tenant', async () => {
     const browser = h.anonymous.with(await signInForCookie(h, 'user'))
     const open = await h.webhook('({ user }) => ({ user: user?._id ?? null })', { guest: true })
     const crossSite = { 'sec-fetch-site': 'cross-site' }
     expect((await browser.get(open, crossSite)).body).toEqual({ user: null })
     expect(statusAndCode(await browser.get(echoPath, crossSite))).toEqual([401, 'UNAUTHENTICATED'])
-    for (const site of ['same-origin', 'same-site', 'none'])
+    // Tenants at sibling subdomains are one site.
+    const sibling = { 'sec-fetch-site': 'same-site', origin: 'https://sibling.test', referer: 'https://sibling.test/' }
+    expect((await browser.get(open, sibling)).body).toEqual({ user: null })
+    expect((await browser.get(open, { 'sec-fetch-site': 'same-site' })).body).toEqual({ user: null })
+    await setConfiguration(h.tenant, 'app-configuration', { websiteUrls: ['https://www.acme.test'] })
+    for (const page of [{ origin: 'https://www.acme.test' }, { referer: 'https://www.acme.test/a?b' }])
+      for (const site of ['same-site', 'cross-site'])
+        expect((await browser.get(open, { 'sec-fetch-site': site, ...page } as never)).body).toEqual({
+          user: h.users.user,
+        })
+    for (const site of ['same-origin', 'none'])
       expect((await browser.get(open, { 'sec-fetch-site': site })).body, site).toEqual({ user: h.users.user })
     // Other credentials are not sent by a browser on its own.
     expect((await h.as('user').get(open, crossSite)).body).toEqual({ user: h.users.user })

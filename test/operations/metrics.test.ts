@@ -70,7 +70,11 @@ describe('access to the metrics', () => {
   })
 
   test('a page of another site in a browser on the same machine needs the token', async () => {
-    const ofPages: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]
+    const ofPages: Record<string, string>[] = [
+      { origin: 'https://evil.example' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+    ]
     for (const headers of ofPages) expect(statusAndCode(await ask(headers))).toEqual([401, 'UNAUTHENTICATED'])
     expect((await ask({ 'sec-fetch-site': 'none' })).status).toBe(200)
   })

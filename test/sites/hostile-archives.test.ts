@@ -54,6 +54,25 @@ describe('hostile archives', () => {
     expect((await tenant.as('admin').get('/sites')).body).toHaveLength(1)
   })
 
+  test.each([
+    ['1', 'a hard link'],
+    ['2', 'a symbolic link'],
+    ['6', 'a named pipe'],
+    ...['S', 'M', 'V', 'D'].map((flag) => [flag, 'an extension of GNU tar: a sparse file']),
+  ])('an entry of the type %p is refused with what it is', async (flag, what) => {
+    const archive = await packTar(INDEX, ['odd.bin', 'content'])
+    const at = Buffer.from(archive).indexOf('odd.bin')
+    archive[at + 156] = flag!.charCodeAt(0)
+    const header = archive.subarray(at, at + 512)
+    header.fill(32, 148, 156)
+    const checksum = header.reduce((sum, byte) => sum + byte, 0)
+    header.set(Buffer.from(`${checksum.toString(8).padStart(6, '0')}\0 `), 148)
+    const answer = await site.deploy(archive)
+    expect(statusAndCode(answer)).toEqual(INVALID)
+    expect(answer.body.message).toContain(what!)
+    expect(answer.body.message).not.toContain('null')
+  })
+
   test('names that one encoding writes in two ways count as twice', async () => {
     const answer = await site.deploy(await packTar(INDEX, ['ä.txt', '1'], ['a\u0308.txt', '2']))
     expect(statusAndCode(answer)).toEqual(INVALID)

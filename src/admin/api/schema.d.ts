@@ -665,6 +665,7 @@ export interface paths {
         parameters: {
         };
         get: operations["getFile"];
+        put: operations["updateFile"];
         delete: operations["deleteFile"];
     };
     "/api/files/{id}/token": {
@@ -2021,6 +2022,9 @@ export interface components {
         FieldMax: number | string;
         FieldMaxSize: number | string;
         FieldMin: number | string;
+        FileChange: {
+            keep: boolean;
+        };
         FileLink: {
             token: string;
             url: string;
@@ -3606,6 +3610,7 @@ export interface components {
             owner: string;
             workspace: string | null;
             created: string;
+            keep?: boolean;
             url: string;
         };
         StoredVectorStore: {
@@ -4213,6 +4218,7 @@ export type FieldIndex = components['schemas']['FieldIndex'];
 export type FieldMax = components['schemas']['FieldMax'];
 export type FieldMaxSize = components['schemas']['FieldMaxSize'];
 export type FieldMin = components['schemas']['FieldMin'];
+export type FileChange = components['schemas']['FileChange'];
 export type FileLink = components['schemas']['FileLink'];
 export type FilterOptions = components['schemas']['FilterOptions'];
 export type ForgottenPassword = components['schemas']['ForgottenPassword'];
@@ -7930,6 +7936,28 @@ export interface operations {
         parameters: {
             path: {
                 id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredFile"];
+                };
+            };
+        };
+    };
+    updateFile: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FileChange"];
             };
         };
         responses: {

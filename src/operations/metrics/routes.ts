@@ -1,13 +1,13 @@
 import { Elysia } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { isCrossSite } from '../../http/allowed-origins'
+import { isFromOtherOrigin } from '../../http/allowed-origins'
 import { isFromLoopback } from '../../tenancy/client-connection'
 import { assertOperator } from '../operator-access'
 
 /** @throws 401 UNAUTHENTICATED, 429 RATE_LIMITED for callers on other machines without the operator's token */
 async function assertMayRead(request: Request): Promise<void> {
   // A page of anybody may be open in a browser on this machine.
-  const isOfPage = request.headers.has('origin') || isCrossSite(request)
+  const isOfPage = request.headers.has('origin') || isFromOtherOrigin(request)
   if (request.headers.has('authorization') || isOfPage || !isFromLoopback(request)) await assertOperator(request)
 }
 

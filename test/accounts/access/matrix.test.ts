@@ -65,6 +65,7 @@ const table = `
     201 POST /api/files/
     200 GET /api/files/
     200 GET /api/files/:id
+    200 PUT /api/files/:id
     200 DELETE /api/files/:id
     200 POST /api/files/:id/token
     200 GET /api/files/:id/:name

@@ -220,6 +220,7 @@ export const requests: Record<string, BuildRequest> = {
   'GET /api/static/:file': (at) => ({ path: { file: at.file } }),
   'POST /api/files/': () => ({ query: 'name=a.txt', raw: 'text', headers: { 'content-type': 'text/plain' } }),
   'GET /api/files/:id': upload,
+  'PUT /api/files/:id': withBody(upload, { keep: true }),
   'DELETE /api/files/:id': upload,
   'POST /api/files/:id/token': upload,
   'GET /api/files/:id/:name': upload,
