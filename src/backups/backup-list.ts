@@ -1,7 +1,6 @@
 import { toChunks } from '../core/chunks'
-import { now } from '../core/clock'
 import { Problem } from '../core/problem'
-import { INSTALLATION_FOLDER, parseFolderName } from './folder-name'
+import { INSTALLATION_FOLDER, orderFolders } from './folder-name'
 import { MANIFEST_NAME, type Manifest, parseManifest } from './manifest'
 import { openTarget } from './targets'
 import type { BackupTarget } from './targets/backup-target'
@@ -28,25 +27,52 @@ export async function findBackup(address: string, at = Number.POSITIVE_INFINITY)
   return (await findLatest(target, folder, at)) ?? throwBackupNotFound(target.addressOf(folder), at)
 }
 
-const CLOCK_TOLERANCE_MS = 60_000 // by which clocks of servers may differ
-
 /**
- * Returns the latest backup below a folder that was made until `at`, or undefined when there is none. Backups of a clock
- * that was ahead have times in the future, and come after all others.
+ * Returns the latest backup below a folder that was made until `at`, or undefined when there is none. Their numbers say
+ * which is the latest, because clocks may be wrong.
  */
 export async function findLatest(target: BackupTarget, folder: string, at = Number.POSITIVE_INFINITY) {
-  const names = (await target.list(folder)).filter((name) => {
-    const time = parseFolderName(name)
-    return time !== undefined && time <= at
-  })
-  const future = now() + CLOCK_TOLERANCE_MS
-  const [ofFuture, ofPast] = [true, false].map((isOfFuture) =>
-    names.filter((name) => parseFolderName(name)! > future === isOfFuture),
-  )
-  for (const name of [...ofPast!.toReversed(), ...ofFuture!]) {
-    const found = await readManifest(target, joinPath(folder, name))
+  for await (const found of listRestorable(target, folder, at, [])) return found
+}
+
+/**
+ * Returns what `work` makes of the latest backup beside one, made until `at`, that is not damaged, and the damaged ones that
+ * were stepped over. A backup that was named itself has no others beside it.
+ * @throws 409 BACKUP_DAMAGED when all are
+ */
+export async function withLatestSound<T>(
+  { target, folder, ...named }: StoredBackup,
+  at = Number.POSITIVE_INFINITY,
+  work: (backup: StoredBackup) => Promise<T>,
+): Promise<{ result: T; skipped: string[] }> {
+  if (!folder) return { result: await work({ target, folder, ...named }), skipped: [] }
+  const skipped: string[] = []
+  let failure: unknown
+  for await (const backup of listRestorable(target, folder.slice(0, Math.max(0, folder.lastIndexOf('/'))), at, skipped))
+    try {
+      return { result: await work(backup), skipped }
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      skipped.push(backup.place)
+      failure ??= error
+    }
+  throw failure ?? throwBackupNotFound(target.addressOf(folder), at)
+}
+
+const isDamage = (error: unknown) => error instanceof Problem && error.code === 'BACKUP_DAMAGED'
+
+/** Yields the backups below a folder that were made until `at`, latest first, and notes those that have no valid manifest. */
+async function* listRestorable(target: BackupTarget, folder: string, at: number, skipped: string[]) {
+  for (const { name, time } of orderFolders(await target.list(folder)).reverse()) {
+    if (time > at) continue
+    const found = await readManifest(target, joinPath(folder, name)).catch((error) => {
+      if (!isDamage(error)) throw error
+      skipped.push(target.addressOf(joinPath(folder, name)))
+    })
+    if (!found) continue
+    const { created, complete } = found.manifest
     // Until its copy was complete, it may have later writes.
-    if (found && Date.parse(found.manifest.complete) <= at) return found
+    if (time + Date.parse(complete) - Date.parse(created) <= at) yield found
   }
 }
 
@@ -68,7 +94,7 @@ async function readManifest(target: BackupTarget, folder: string): Promise<Store
  * @throws 502 BACKUP_TARGET_FAILED, 504 BACKUP_TARGET_STALLED
  */
 export async function listBackups(target: BackupTarget, tenant: string): Promise<StoredBackup[]> {
-  const names = (await target.list(tenant)).filter((name) => parseFolderName(name) !== undefined)
+  const names = orderFolders(await target.list(tenant)).map(({ name }) => name)
   const backups: StoredBackup[] = []
   for (const chunk of toChunks(names.toReversed(), PARALLEL_READS)) {
     const found = await Promise.all(chunk.map((name) => readUsableManifest(target, joinPath(tenant, name))))

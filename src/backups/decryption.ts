@@ -6,6 +6,6 @@ export async function openDecryption({ target, folder, manifest }: StoredBackup,
   if (manifest.encryption === 'none') return
   return createDecryption(secrets, async () => {
     const keyFile = await target.read(joinPath(folder, KEY_FILE_NAME))
-    return keyFile && new Response(keyFile).bytes()
+    return keyFile ? [await new Response(keyFile).bytes()] : []
   })
 }

@@ -9,6 +9,12 @@ import { parseList } from '../core/setting-types'
 /** The name of the file with a backup's own key, which the passphrase encrypts. */
 export const KEY_FILE_NAME = 'key.age'
 
+/** Returns the name of the key of the segments of a log from a number on. */
+export const toKeyFileName = (segment: number) => `key-${segment}.age`
+
+/** Tells whether a file has a key that the passphrase encrypts. */
+export const isKeyFile = (name: string) => /^key(-\d+)?\.age$/.test(name)
+
 /** Encrypts the files of backups by age (https://age-encryption.org/v1). */
 export type BackupEncryption = {
   encrypt(content: ReadableStream<Uint8Array>): Promise<ReadableStream<Uint8Array>>
@@ -55,21 +61,24 @@ function addRecipient(encrypter: Encrypter, recipient: string) {
 }
 
 /**
- * Returns what decrypts the files of a backup. `readKeyFile` returns its key file, if it has one.
+ * Returns what decrypts the files of a backup. `readKeyFiles` returns its key files, if it has any.
  * @throws 403 WRONG_BACKUP_KEY when neither the passphrase nor an identity fits
  */
 export async function createDecryption(
   { passphrase, identities = [] }: BackupSecrets,
-  readKeyFile: () => Promise<Uint8Array | undefined>,
+  readKeyFiles: () => Promise<Uint8Array[]>,
 ): Promise<(content: ReadableStream<Uint8Array>) => Promise<ReadableStream<Uint8Array>>> {
   const { Decrypter } = await import('age-encryption')
   const decrypter = new Decrypter()
   for (const identity of identities) addIdentity(decrypter, identity)
-  const keyFile = passphrase ? await readKeyFile() : undefined
-  if (passphrase && keyFile) {
+  const keyFiles = passphrase ? await readKeyFiles() : []
+  if (passphrase && keyFiles.length) {
     const keyDecrypter = new Decrypter()
     keyDecrypter.addPassphrase(passphrase)
-    decrypter.addIdentity((await keyDecrypter.decrypt(keyFile, 'text').catch(throwWrongKey)).trim())
+    const keys = await Promise.allSettled(keyFiles.map((keyFile) => keyDecrypter.decrypt(keyFile, 'text')))
+    const known = keys.flatMap((key) => (key.status === 'fulfilled' ? [key.value.trim()] : []))
+    if (!known.length) throwWrongKey((keys[0] as PromiseRejectedResult).reason)
+    for (const identity of known) decrypter.addIdentity(identity)
   } else if (!identities.length)
     throw new Problem(
       403,

@@ -10,9 +10,12 @@ import { createStagedFolder } from '../tenancy/staged-folder'
 import type { StoredBackup } from './backup-list'
 import { openDecryption } from './decryption'
 import type { BackupEncryption, BackupSecrets } from './encryption'
-import { applyShippedLog } from './log/log-restore'
+import { INSTALLATION_FOLDER } from './folder-name'
+import { applyShippedLog, type LogRange } from './log/log-restore'
+import { findCopyPlace, readLogState } from './log/log-state'
 import { writePrivateFile } from './private-file'
 import { tooNew } from './rows'
+import { assertSound } from './staged-check'
 import { readStoredFile } from './stored-file'
 import type { BackupTarget } from './targets/backup-target'
 import { type BackupControl, type MadeBackup, storeBackup, toStagedCopy } from './tenant-backup'
@@ -31,8 +34,9 @@ export async function backUpInstallation(
   if (registryLocation.cluster) return
   using staged = createStagedFolder(0)
   const copy = async () => {
-    await copyDatabase(registryLocation, staged.file, { signal: control.signal })
-    return toStagedCopy(staged.file)
+    const state = readLogState(INSTALLATION_FOLDER)
+    const log = findCopyPlace(await copyDatabase(registryLocation, staged.file, { signal: control.signal }), state)
+    return { ...toStagedCopy(staged.file), ...(log && { log }) }
   }
   const secretFiles = { [SECRETS_NAME]: JSON.stringify(readSecretsFile() ?? {}) }
   return await storeBackup({ copy, secretFiles, target, encryption, control })
@@ -47,7 +51,7 @@ export async function backUpInstallation(
 export async function restoreInstallation(
   backup: StoredBackup,
   secrets: BackupSecrets,
-  logUntil: number,
+  range: LogRange,
 ): Promise<void> {
   const { target, folder, manifest } = backup
   const file = join(config.ATOLL_TENANTS, 'registry.db')
@@ -75,7 +79,8 @@ export async function restoreInstallation(
   using staged = createStagedFolder(manifest.files[0]!.content.bytes)
   const decrypt = await openDecryption(backup, secrets)
   await writePrivateFile(readStoredFile(target, folder, manifest.files[0]!, decrypt), staged.file)
-  await applyShippedLog(backup, secrets, staged.file, logUntil)
+  await assertSound(staged.file, manifest, backup.place)
+  await applyShippedLog(backup, secrets, staged.file, range)
   if (keysFile && !existsSync(secretsFile)) {
     const text = await readText(readStoredFile(target, folder, keysFile, decrypt))
     replaceSecretsFile(parseSecrets(text, target.addressOf(`${folder}/${keysFile.name}`)))

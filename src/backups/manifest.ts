@@ -40,6 +40,16 @@ export const Manifest = Type.Object({
   contents: Type.Optional(Type.Object({ count: Type.Integer({ minimum: 0 }), bytes: Type.Integer({ minimum: 0 }) })),
   /** The number of rows by table. */
   rows: Type.Record(Type.String(), Type.Integer({ minimum: 0 })),
+  /** Where the copy is in the log that is shipped: it goes on after this place of this generation. */
+  log: Type.Optional(
+    Type.Object({
+      generation: Type.String(),
+      /** The last segment that was stored before the copy began. */
+      segment: Type.Integer({ minimum: 0 }),
+      log: Type.String(),
+      offset: Type.Integer({ minimum: 0 }),
+    }),
+  ),
   /** The libraries that could read the copy. */
   readBy: Type.Array(Type.String()),
 })

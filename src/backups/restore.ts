@@ -16,6 +16,7 @@ import type { Manifest } from './manifest'
 import { writePrivateFile } from './private-file'
 import { createDatabaseOfRows, tooNew } from './rows'
 import type { RestoredTenant } from './shapes'
+import { assertSound } from './staged-check'
 import { prepareStagedDatabase } from './staged-database'
 import { readStoredFile } from './stored-file'
 import type { BackupControl } from './tenant-backup'
@@ -27,6 +28,8 @@ export type RestoreOptions = {
   mayReplace?: boolean
   /** Until when the log after the backup is restored, too (ms since 1970); undefined for the backup alone. */
   logUntil?: number
+  /** Whether a gap in the log may end the restore before. */
+  untilGap?: boolean
   /** Whether to leave out secrets that cannot be decrypted with the keys of this installation. */
   dropSecrets?: boolean
   secrets: BackupSecrets
@@ -40,7 +43,7 @@ export type RestoreOptions = {
  */
 export async function restoreTenant(
   backup: StoredBackup,
-  { as, mayReplace = false, dropSecrets = false, secrets, logUntil }: RestoreOptions,
+  { as, mayReplace = false, dropSecrets = false, secrets, logUntil, untilGap }: RestoreOptions,
   control: BackupControl = {},
 ): Promise<RestoredTenant> {
   const startedAt = performance.now()
@@ -53,9 +56,10 @@ export async function restoreTenant(
   // Contents that the tenant has already are not read from the backup, so they must not be removed until it is replaced.
   await using _hold = restored.before && (await holdContents(restored.before).catch(() => undefined))
   await stageContent(backup, secrets, staged, control)
+  await assertSound(staged.file, manifest, place)
   const until =
     logUntil !== undefined && manifest.content === 'sqlite'
-      ? await applyShippedLog(backup, secrets, staged.file, logUntil)
+      ? await applyShippedLog(backup, secrets, staged.file, { until: logUntil, untilGap })
       : undefined
   control.onProgress?.('preparing')
   const lostSecrets = await prepareStagedDatabase(staged, manifest.tenant, restored, {
@@ -108,8 +112,16 @@ async function stageContent(
   const file = manifest.files[0]!
   const decrypt = await openDecryption(backup, secrets)
   const content = reportProgress(readStoredFile(target, folder, file, decrypt), file.content.bytes, control)
-  if (manifest.content === 'rows') await createDatabaseOfRows(splitLines(content), staged.locate(''))
-  else await writePrivateFile(content, staged.file)
+  if (manifest.content === 'rows') {
+    const { rows } = await createDatabaseOfRows(splitLines(content), staged.locate(''))
+    const expected = Object.values(manifest.rows).reduce((sum, count) => sum + count, 0)
+    if (rows !== expected)
+      throw new Problem(
+        409,
+        'BACKUP_DAMAGED',
+        `The backup ${backup.place} is damaged: it has ${rows} rows, and its manifest says ${expected}. Use another backup.`,
+      )
+  } else await writePrivateFile(content, staged.file)
 }
 
 async function* reportProgress(content: AsyncIterable<Uint8Array>, total: number, control: BackupControl) {

@@ -12,7 +12,8 @@ import { type BackedUpContents, NO_CONTENTS, storeContents } from './contents/co
 import { type ContentHold, holdContents } from './contents/content-hold'
 import { ContentCollector, listContentsOfFile, type NamedContent } from './contents/named-contents'
 import { type BackupEncryption, KEY_FILE_NAME } from './encryption'
-import { INSTALLATION_FOLDER, toFolderName } from './folder-name'
+import { INSTALLATION_FOLDER, nextNumber, toFolderName } from './folder-name'
+import { findCopyPlace, readLogState } from './log/log-state'
 import { createManifest, MANIFEST_NAME, type Manifest } from './manifest'
 import { writeRows } from './rows'
 import { storeBytes, storeFile } from './stored-file'
@@ -41,7 +42,13 @@ export type MadeBackup = {
  * A copy in the staging folder, and what it contains, which is known once it is checked; of a tenant also the contents of
  * files that it names.
  */
-export type StagedCopy = { path: string; name: string; contents: Promise<CopyContents>; fileContents?: NamedContent[] }
+export type StagedCopy = {
+  path: string
+  name: string
+  contents: Promise<CopyContents>
+  fileContents?: NamedContent[]
+  log?: Manifest['log']
+}
 type CopyContents = Pick<Manifest, 'content' | 'schemaVersion' | 'rows' | 'readBy'>
 
 /**
@@ -64,8 +71,10 @@ export async function backUpTenant(
 
 async function stageDatabase(entry: TenantRecord, { file }: StagedFolder, control: BackupControl): Promise<StagedCopy> {
   const onBytes = (copied: number, total: number) => control.onProgress?.('copying', copied / total)
-  await copyDatabase(locationOf(entry), file, { onBytes, signal: control.signal })
-  return { ...toStagedCopy(file), fileContents: await listContentsOfFile(file) }
+  const state = readLogState(entry.id)
+  const end = await copyDatabase(locationOf(entry), file, { onBytes, signal: control.signal })
+  const log = findCopyPlace(end, state)
+  return { ...toStagedCopy(file), ...(log && { log }), fileContents: await listContentsOfFile(file) }
 }
 
 /** Returns a copy of a database file, which is being checked. */
@@ -128,9 +137,10 @@ export async function storeBackup({
 }: BackupOrder): Promise<MadeBackup> {
   const startedAt = performance.now()
   const created = toIsoString(now())
-  const folder = `${tenant ?? INSTALLATION_FOLDER}/${toFolderName(created)}`
+  const parent = tenant ?? INSTALLATION_FOLDER
+  const folder = `${parent}/${toFolderName(created, nextNumber(await target.list(parent)))}`
   try {
-    const { path, name, contents: checked, fileContents = [] } = await copy()
+    const { path, name, contents: checked, fileContents = [], log } = await copy()
     const complete = toIsoString(now())
     control.onProgress?.('checking and storing')
     const stored = storeFile(target, folder, { name, open: () => Bun.file(path).stream() }, encryption)
@@ -152,6 +162,7 @@ export async function storeBackup({
         ...contents,
         files,
         ...(storedContents && { contents: storedContents.summary }),
+        ...(log && { log }),
       },
       encryption: encryption ? 'age' : 'none',
       keys: await getKeyFingerprints(),

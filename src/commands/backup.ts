@@ -5,12 +5,14 @@ import { configuredEncryption, createEncryption, readPassphraseFile } from '../b
 import { INSTALLATION_FOLDER } from '../backups/folder-name'
 import { parseRetention } from '../backups/retention'
 import type { ListedBackup } from '../backups/shapes'
+import { claimTarget } from '../backups/target-owner'
 import { openTarget } from '../backups/targets'
 import type { MadeBackup } from '../backups/tenant-backup'
 import { config } from '../config'
 import { formatBytes } from '../core/byte-size'
 import { Problem } from '../core/problem'
 import { lowerPriority } from '../core/process-priority'
+import { backupVerify } from './backup-verify'
 import { findRemoteServer } from './installation'
 import { collectValues } from './option-values'
 import { describeMissingFiles, formatTable, pluralize, runAndPrint } from './output'
@@ -49,6 +51,7 @@ type Output = Listed | (BackupResult & { removed?: string[] })
 export const backup = new Command('backup')
   .description('Back up tenants while they are used')
   .argument('[tenants...]', 'ids of tenants; default: all, the registry, and the keys if the backup is encrypted')
+  .addCommand(backupVerify)
   .option('--to <target>', 'a folder, or s3://bucket/prefix; default: ATOLL_BACKUP_TO')
   .option('--passphrase-file <file>', 'encrypt with the passphrase in its first line; default: ATOLL_BACKUP_PASSPHRASE')
   .option('--recipient <age1…>', 'encrypt for an age recipient; may be repeated', collectValues)
@@ -74,6 +77,10 @@ Examples:
         await import('../app') // the store of the contents of files
         lowerPriority(process.pid)
         const target = openTarget(to)
+        await claimTarget(target).catch((error) => {
+          if (error instanceof Problem && error.code === 'BACKUP_TARGET_TAKEN') throw error
+          // What is wrong with the target is told for each tenant.
+        })
         const configured = configuredEncryption()
         const encryption = await createEncryption(
           options.passphraseFile ? readPassphraseFile(options.passphraseFile) : configured.passphrase,

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { findBackup, findLatest, type StoredBackup } from '../backups/backup-list'
+import { findBackup, findLatest, type StoredBackup, withLatestSound } from '../backups/backup-list'
 import { configuredEncryption, readIdentityFile, readPassphraseFile } from '../backups/encryption'
 import { restoreInstallation } from '../backups/installation-backup'
 import { type RestoreOptions, restoreTenant } from '../backups/restore'
@@ -20,6 +20,7 @@ type CommandOptions = {
   passphraseFile?: string
   identityFile?: string
   dropSecrets?: boolean
+  untilGap?: boolean
   yes?: boolean
 }
 
@@ -28,6 +29,8 @@ type RestoreResult = {
   restored: RestoredTenant[]
   missing: string[]
   failed: { tenant: string; code: string; message: string }[]
+  /** Damaged backups in whose place earlier ones were used. */
+  skipped?: string[]
 }
 
 /** Restores a tenant, or a whole installation, from a backup. */
@@ -38,6 +41,10 @@ export const restore = new Command('restore')
   .option(
     '--at <time>',
     'the state at this time, such as 2030-01-31T12:00:00Z (default zone: UTC); without a log, the latest backup before',
+  )
+  .option(
+    '--until-gap',
+    'restore until the last moment that the log has without a gap, where something later is missing',
   )
   .option('--passphrase-file <file>', 'the passphrase is in its first line; default: ATOLL_BACKUP_PASSPHRASE')
   .option('--identity-file <file>', 'a file with age identities (AGE-SECRET-KEY-…)')
@@ -69,24 +76,31 @@ Examples:
             identities: options.identityFile ? readIdentityFile(options.identityFile) : [],
           },
           dropSecrets: options.dropSecrets,
+          untilGap: options.untilGap,
           // A backup that is named itself is restored as it is.
           logUntil: backup.folder ? (at ?? Number.POSITIVE_INFINITY) : undefined,
         }
         using progress = showProgress()
         if (backup.manifest.kind === 'installation') {
           if (options.as) command.error('--as is for the backup of a single tenant.')
-          await restoreInstallation(backup, restoreOptions.secrets, at ?? Number.POSITIVE_INFINITY)
-          return restoreAll(backup.target, restoreOptions, at, progress)
+          const range = { until: at ?? Number.POSITIVE_INFINITY, untilGap: options.untilGap }
+          const { skipped } = await withLatestSound(backup, at, (found) =>
+            restoreInstallation(found, restoreOptions.secrets, range),
+          )
+          return restoreAll(backup.target, restoreOptions, at, progress, skipped)
         }
         const id = options.as ?? backup.manifest.tenant
         const isReplaced = await isRegistered(id)
         if (isReplaced) requireConfirmation(command, `Replace all data of the tenant "${id}"?`, options)
         const control = { onProgress: (step: string, done?: number) => progress.update(id, step, done) }
-        const restored = await restoreTenant(backup, { ...restoreOptions, as: id, mayReplace: isReplaced }, control)
-        return { restored: [restored], missing: [], failed: [] }
+        const { result: restored, skipped } = await withLatestSound(backup, at, (found) =>
+          restoreTenant(found, { ...restoreOptions, as: id, mayReplace: isReplaced }, control),
+        )
+        return { restored: [restored], missing: [], failed: [], ...(skipped.length && { skipped }) }
       },
-      ({ restored, missing, failed }) =>
+      ({ restored, missing, failed, skipped = [] }) =>
         [
+          ...skipped.map((place) => `WARNING: ${place} is damaged. An earlier backup was used instead.`),
           ...restored.map(
             ({ tenant, created, until, rows, files, ms, lostSecrets, trash, outgoingHeld }) =>
               `Restored the tenant "${tenant}" as of ${until ?? created}: ${pluralize(rows, 'row')}, ${pluralize(files.count, 'content')} of files in ${ms} ms.` +
@@ -132,14 +146,22 @@ async function restoreAll(
   options: RestoreOptions,
   at: number | undefined,
   progress: ProgressDisplay,
+  skipped: string[],
 ): Promise<RestoreResult> {
-  const result: RestoreResult = { restored: [], missing: [], failed: [] }
+  const result: RestoreResult = { restored: [], missing: [], failed: [], ...(skipped.length && { skipped }) }
   for (const { id } of await listTenants()) {
     const control = { onProgress: (step: string, done?: number) => progress.update(id, step, done) }
     try {
       const backup = await findLatest(target, id, at)
-      if (backup) result.restored.push(await restoreTenant(backup, { ...options, as: id, mayReplace: true }, control))
-      else result.missing.push(id)
+      if (!backup) {
+        result.missing.push(id)
+        continue
+      }
+      const sound = await withLatestSound(backup, at, (found) =>
+        restoreTenant(found, { ...options, as: id, mayReplace: true }, control),
+      )
+      result.restored.push(sound.result)
+      if (sound.skipped.length) result.skipped = [...(result.skipped ?? []), ...sound.skipped]
     } catch (error) {
       const { message } = getErrorChain(error).at(-1) as Error
       result.failed.push({ tenant: id, code: error instanceof Problem ? error.code : 'INTERNAL', message })

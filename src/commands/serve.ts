@@ -109,6 +109,8 @@ async function prepareInstallation({ demo }: ServeOptions): Promise<Installation
   await undoAbandonedRestores()
   const { trashAbandonedFolders } = await import('../tenancy/tenant-folders')
   await trashAbandonedFolders()
+  const { claimConfiguredTarget } = await import('../backups/target-owner')
+  await claimConfiguredTarget()
   const { listUnknownFolders } = await import('../tenancy/adoption')
   const folders = await listUnknownFolders()
   if (folders.length)

@@ -133,12 +133,17 @@ const ABANDONED =
 export function checkLogShipping(): Check[] {
   const state = getLogShippingState()
   if (!state) return []
-  const { pendingSince, problem } = state
-  const waited = pendingSince === undefined ? 0 : now() - pendingSince
-  const since = waited > MAX_SHIPPING_DELAY_MS ? ` Writes wait since ${toIsoString(pendingSince!)}.` : ''
-  const message =
-    problem ?? (since ? 'the target is slow' : 'what was written is in the target of backups within seconds')
-  return [{ check: 'continuous backup', ok: !problem && !since, message: `${message}${since}` }]
+  const behind = state.unprotected.filter(({ since }) => now() - since > MAX_SHIPPING_DELAY_MS)
+  if (!state.problem && !behind.length)
+    return [
+      { check: 'continuous backup', ok: true, message: 'what was written is in the target of backups within seconds' },
+    ]
+  const named = behind
+    .slice(0, MAX_NAMED_TENANTS)
+    .map(({ folder, since }) => `${folder} (${Math.round((now() - since) / 1_000)} s, since ${toIsoString(since)})`)
+  const more = behind.length > MAX_NAMED_TENANTS ? ` and ${behind.length - MAX_NAMED_TENANTS} others` : ''
+  const list = named.length ? `; writes cannot be restored from it of ${named.join(', ')}${more}` : ''
+  return [{ check: 'continuous backup', ok: false, message: `${state.problem ?? 'the target is behind'}${list}` }]
 }
 
 const MAX_SHIPPING_DELAY_MS = 10_000

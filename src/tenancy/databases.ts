@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { tenantMigrations } from '../../migrations'
 import { config, hasSeveralProcesses } from '../config'
@@ -10,7 +10,7 @@ import { Sqlite } from '../storage/engines/sqlite/engine'
 import type { FileCopyControl } from '../storage/engines/sqlite/file-copy'
 import { describeFileSystemRisk, findFileSystemRisk } from '../storage/engines/sqlite/file-system'
 import type { LogListener } from '../storage/engines/sqlite/log-observer'
-import { type LogFrames, listFramePages } from '../storage/engines/sqlite/log-reader'
+import { type LogFrames, type LogPosition, listFramePages } from '../storage/engines/sqlite/log-reader'
 import { type TurnMessage, WriteTurns } from '../storage/engines/sqlite/write-turns'
 import { DatabasePool } from '../storage/pool'
 import type { DatabaseLocation, Engine } from '../storage/port'
@@ -181,6 +181,9 @@ export const tenantFolder = (tenant: string) => join(config.ATOLL_TENANTS, tenan
 export const createTenantFolder = (tenant: string) =>
   void mkdirSync(tenantFolder(tenant), { recursive: true, mode: 0o700 })
 export const hasTenantFolder = (tenant: string) => existsSync(tenantFolder(tenant))
+/** Tells whether the log of a tenant's file has something, because it is open, or was left by a process that was killed. */
+export const hasLog = (tenant: string) =>
+  !!statSync(join(tenantFolder(tenant), 'data.db-wal'), { throwIfNoEntry: false })?.size
 export const hasDatabase = (tenant: string) => existsSync(join(tenantFolder(tenant), 'data.db'))
 
 /**
@@ -212,7 +215,7 @@ export async function executeOnce(place: DatabaseLocation, sql: string, params: 
   }
 }
 
-export { type LogFrames, listFramePages }
+export { type LogFrames, type LogPosition, listFramePages }
 
 /** Tells a listener what is added to the logs of files that are opened from now on. */
 export const observeLogs = (listener: LogListener | undefined) => sqlite.observeLogs(listener)

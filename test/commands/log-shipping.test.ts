@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
 import { waitUntil } from '../wait-until'
 
-setDefaultTimeout(150_000)
+setDefaultTimeout(300_000)
 
 const thingsBlueprint = {
   key: 'things',
@@ -14,7 +14,7 @@ const thingsBlueprint = {
   permissions: ['create', 'read'].map((operation) => ({ operation, scope: 'tenant', roleBased: ['admin'] })),
 }
 const THINGS = '/api/blueprints/things/entities'
-const SLOW_MS = 40_000 // a backup is made by another process with a low priority
+const SLOW_MS = 100_000 // a backup is made by another process with a low priority
 const RESTORE_TIMEOUT_MS = 60_000 // each file with a passphrase takes some seconds of the processor
 const PASSPHRASE = 'a long passphrase'
 
@@ -106,38 +106,41 @@ test('a killed server loses the writes of its last seconds at most, and any mome
   )
 })
 
-test('a log without one of its segments is restored as far as it goes, and a new start begins it anew with a backup', async () => {
+test('a log goes on after clean stops and kills without a new backup, and a gap in it is refused', async () => {
   const installation = await createInstallation()
   const { at, listSegments, countBackups } = installation
-  for (let start = 0; start < 2; start++) {
-    const backupsBefore = countBackups('acme')
+  for (const [start, signal] of (['SIGTERM', 'SIGKILL', 'SIGTERM'] as const).entries()) {
     await using server = await startAtoll(at)
     const call = apiCaller(server.url, await signIn(server.url, 'acme'))
-    if (!start) await call('POST', '/api/blueprints', thingsBlueprint)
-    // The sign-in begins a generation, and its backup is what the segments go on from.
-    await waitUntil(
-      async () => countBackups('acme'),
-      (count) => count > backupsBefore,
-      SLOW_MS,
-    )
+    if (!start) {
+      await call('POST', '/api/blueprints', thingsBlueprint)
+      await waitUntil(async () => countBackups('acme'), Boolean, SLOW_MS)
+    }
     for (let segment = 1; segment <= 2; segment++) {
       const before = listSegments().length
-      await call('POST', THINGS, { name: `${start}-${segment}` })
+      expect((await call('POST', THINGS, { name: `${start}-${segment}` })).status).toBe(201)
       await waitUntil(
         async () => listSegments().length,
         (count) => count > before,
         SLOW_MS,
       )
     }
-    expect(await server.end('SIGTERM')).toBe(0)
+    // What a killed server has not stored any more, the next start stores.
+    if (signal === 'SIGKILL') expect((await call('POST', THINGS, { name: `${start}-3` })).status).toBe(201)
+    await server.end(signal)
   }
   const generations = new Set(listSegments().map((path) => path.split('/').at(-2)))
-  expect(generations.size).toBe(2)
-  expect((await restoreNames(installation, 'all')).names).toEqual(['0-1', '0-2', '1-1', '1-2'])
+  expect([generations.size, countBackups('acme')]).toEqual([1, 1])
+  const all = ['0-1', '0-2', '1-1', '1-2', '1-3', '2-1', '2-2']
+  expect((await restoreNames(installation, 'all')).names).toEqual(all)
   rmSync(listSegments().sort().at(-2)!)
-  const { names } = await restoreNames(installation, 'part')
-  expect(names).not.toContain('1-2')
-  expect(names.length).toBeGreaterThan(1)
+  const here = { at: at.at, env: { ATOLL_BACKUP_PASSPHRASE: PASSPHRASE }, timeout: RESTORE_TIMEOUT_MS }
+  const refused = await runAtoll(['restore', 'backups/acme', '--as', 'part', '--json'], here)
+  const { code, message } = JSON.parse(refused.err.trim().split('\n').at(-1)!)
+  expect([refused.code, code, message]).toEqual([1, 'BACKUP_GAP', expect.stringContaining('--until-gap')])
+  const until = /Everything until (\S+) can/.exec(message)![1]!
+  const part = await runAtoll(['restore', 'backups/acme', '--as', 'part', '--until-gap', '--json'], here)
+  expect([part.code, part.json.restored[0].until]).toEqual([0, until])
 })
 
 test('continuous backups need a target, and the health of the installation tells when it fails and when it is back', async () => {

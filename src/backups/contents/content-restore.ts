@@ -20,7 +20,7 @@ export async function restoreContents(
 ): Promise<PlacedContents> {
   if (!order.contents.length) return { count: 0, missing: [] }
   const [names, seal] = [await readListing(backup), await readSeal(backup, secrets)]
-  const decrypt = seal && (await createDecryption({ identities: [seal.identity] }, async () => undefined))
+  const decrypt = seal && (await createDecryption({ identities: [seal.identity] }, async () => []))
   const source = findContents(backup)
   return placeContents(order, async ({ sha256, size }) => {
     const name = toStoredName(sha256, seal)

@@ -54,7 +54,7 @@ export async function findStoredContents(
 
 /** Returns what decrypts contents by their seal; undefined for contents that are not encrypted. */
 export const openSeal = async (seal: ContentSeal | undefined): Promise<Decrypt | undefined> =>
-  seal && createDecryption({ identities: [seal.identity] }, async () => undefined)
+  seal && createDecryption({ identities: [seal.identity] }, async () => [])
 
 /** Reads a content back. Returns whether its bytes have the hash. @throws 502 BACKUP_TARGET_FAILED */
 export async function isContentSound(

@@ -1,84 +1,130 @@
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { toIsoString } from '../../core/clock'
+import { Problem } from '../../core/problem'
 import { listFramePages } from '../../tenancy/databases'
 import { joinPath, type StoredBackup } from '../backup-list'
-import { type BackupSecrets, createDecryption, KEY_FILE_NAME } from '../encryption'
-import { parseFolderName } from '../folder-name'
+import { type BackupSecrets, createDecryption, isKeyFile } from '../encryption'
+import { boundByLater, numberOf, orderFolders } from '../folder-name'
 import { decodeStored } from '../stored-file'
+import type { BackupTarget } from '../targets/backup-target'
+import { applyEarlierLog } from './earlier-log'
 import { decodeSegment, type LogBlock, parseSegmentName } from './log-segment'
 import { LOG_FOLDER } from './shipped-log'
 
-/** How much earlier than a backup its log is read: the clocks of the processes may differ a little (ms). */
-const OVERLAP_MS = 5_000
+/** What a restore takes of the log: until a moment (ms since 1970), and whether a gap may end it before. */
+export type LogRange = { until: number; untilGap?: boolean }
+
+type Segment = { name: string; number: number; time: number; bound: number }
 
 /**
- * Writes what the log has after a backup, until a moment (ms since 1970), into the restored file of the backup. Returns
- * the time of the last transactions, or undefined when there are none.
+ * Writes what the log has after a backup, until a moment, into the restored file of the backup. Returns the time of the
+ * last transactions, or undefined when there are none.
+ * @throws 409 BACKUP_GAP when the log has more, but not all until then
  * @throws 409 BACKUP_DAMAGED, 403 WRONG_BACKUP_KEY
  */
 export async function applyShippedLog(
   backup: StoredBackup,
   secrets: BackupSecrets,
   file: string,
-  until: number,
+  { until, untilGap = false }: LogRange,
 ): Promise<number | undefined> {
+  const { target, folder, manifest } = backup
+  const place = manifest.log
+  const logFolder = joinPath(folder.slice(0, Math.max(0, folder.lastIndexOf('/'))), LOG_FOLDER)
+  const generations = orderFolders(await target.list(logFolder))
+  if (!place) return applyEarlierLog(backup, secrets, file, until)
+  const path = joinPath(logFolder, place.generation)
+  const segments = await listSegments(target, path, place.segment)
+  const decrypt = await openSegments(target, path, segments, secrets)
   const output = openSync(file, 'r+')
-  const complete = Date.parse(backup.manifest.complete)
-  let last: number | undefined
+  const applied: { last?: number; hasEnded?: boolean } = {}
+  let gap: string | undefined
   try {
-    let blocksBeforeCompletion: LogBlock[] | undefined = []
-    for await (const block of readLog(backup, secrets)) {
-      if (block.time > until) break
-      blocksBeforeCompletion?.push(block)
-      // Blocks from before would take pages back that the backup has; only those after it make them whole again.
-      if (block.time <= complete) continue
-      for (const due of blocksBeforeCompletion ?? [block]) applyBlock(due, output)
-      blocksBeforeCompletion = undefined
-      last = block.time
+    let isReached = false
+    let expected = segments[0]?.number === place.segment ? place.segment : place.segment + 1
+    for (const segment of segments) {
+      const address = joinPath(path, segment.name)
+      if (segment.number !== expected) gap = `segment ${expected} is missing in ${target.addressOf(path)}`
+      const blocks = gap ? [] : await readBlocks(target, address, segment, decrypt)
+      if (!blocks) gap = `${target.addressOf(address)} is torn or was changed`
+      if (gap) {
+        applied.hasEnded = segment.time > until
+        break
+      }
+      expected++
+      for (const block of boundByLater(blocks ?? [], segment.bound)) {
+        if (block.time > until) applied.hasEnded = true
+        if (applied.hasEnded) break
+        // A block has what its transactions changed, and the copy ends within the first one that goes on after it.
+        isReached ||= block.end?.log === place.log && block.end.offset >= place.offset
+        if (!isReached) continue
+        applyBlock(block, output)
+        applied.last = block.time
+      }
+      if (applied.hasEnded) break
     }
   } finally {
     closeSync(output)
   }
-  return last
+  const later = generations.find(({ name, time }) => numberOf(name) > numberOf(place.generation) && time <= until)
+  if (!gap && !applied.hasEnded && later && (await target.list(joinPath(logFolder, later.name))).length)
+    gap = `the log begins anew at ${toIsoString(later.time)}, and no backup was completed since`
+  if (gap && !applied.hasEnded && !untilGap) throw gapFound(gap, applied.last ?? Date.parse(manifest.complete))
+  return applied.last
 }
 
-function applyBlock({ frames, pageSize }: LogBlock, output: number) {
-  for (const { number, page, databasePages } of frames.flatMap((part) => [...listFramePages(part, pageSize)])) {
-    writeSync(output, page, 0, pageSize, (number - 1) * pageSize)
-    if (databasePages) ftruncateSync(output, databasePages * pageSize)
+function gapFound(reason: string, last: number): Problem {
+  const until = toIsoString(last)
+  return new Problem(
+    409,
+    'BACKUP_GAP',
+    `Everything until ${until} can be restored, but not what was written later: ${reason}. Add --until-gap to restore until ${until}.`,
+  )
+}
+
+/** Returns the segments from a number on, in their order; `bound` is the earliest time that later ones have. */
+async function listSegments(target: BackupTarget, path: string, from: number): Promise<Segment[]> {
+  const found = (await target.list(path)).flatMap((name) => {
+    const parsed = parseSegmentName(name)
+    return parsed && parsed.number >= from ? [{ name, ...parsed }] : []
+  })
+  found.sort((one, other) => one.number - other.number)
+  const bounded = boundByLater(
+    found.map(({ name, number, first, last }) => ({ name, number, time: Math.min(first, last) })),
+  )
+  return bounded.map((segment, place) => ({ ...segment, bound: bounded[place + 1]?.time ?? Number.POSITIVE_INFINITY }))
+}
+
+/** Returns what decrypts the segments of a generation; undefined where none is encrypted. */
+async function openSegments(target: BackupTarget, path: string, segments: { name: string }[], secrets: BackupSecrets) {
+  if (!segments.some(({ name }) => name.endsWith('.age'))) return
+  return createDecryption(secrets, async () => {
+    const names = (await target.list(path)).filter(isKeyFile)
+    const stored = await Promise.all(names.map((name) => target.read(joinPath(path, name))))
+    return Promise.all(stored.flatMap((keyFile) => (keyFile ? [new Response(keyFile).bytes()] : [])))
+  })
+}
+
+/** Returns the blocks of a segment, or undefined for one that is not what was stored. */
+async function readBlocks(
+  target: BackupTarget,
+  address: string,
+  { name }: Segment,
+  decrypt: Awaited<ReturnType<typeof openSegments>>,
+): Promise<LogBlock[] | undefined> {
+  try {
+    const stored = await target.read(address)
+    if (!stored) return
+    const content = await decodeStored(stored, name, decrypt)
+    return [...decodeSegment(Buffer.concat(await Array.fromAsync(content)))]
+  } catch (error) {
+    if (error instanceof Problem && error.code !== 'BACKUP_DAMAGED') throw error
   }
 }
 
-/** Yields the blocks of the generation in which a backup was made, from shortly before it, as far as none is missing. */
-async function* readLog(
-  { target, folder: own, manifest }: StoredBackup,
-  secrets: BackupSecrets,
-): AsyncGenerator<LogBlock> {
-  const folder = joinPath(own.slice(0, Math.max(0, own.lastIndexOf('/'))), LOG_FOLDER)
-  const created = Date.parse(manifest.created)
-  const generations = (await target.list(folder)).filter((name) => (parseFolderName(name) ?? created + 1) <= created)
-  const generation = generations.at(-1)
-  if (!generation) return
-  const path = joinPath(folder, generation)
-  const all = (await target.list(path)).flatMap((name) => {
-    const segment = parseSegmentName(name)
-    return segment ? { name, ...segment } : []
-  })
-  const segments = all.filter(({ last }) => last >= created - OVERLAP_MS)
-  const first = segments[0]?.number ?? 1
-  // Without the one before the first, nothing tells whether others are missing there.
-  if (first > 1 && !all.some(({ number }) => number === first - 1)) return
-  const decrypt = segments.some(({ name }) => name.endsWith('.age'))
-    ? await createDecryption(secrets, async () => {
-        const keyFile = await target.read(joinPath(path, KEY_FILE_NAME))
-        return keyFile && new Response(keyFile).bytes()
-      })
-    : undefined
-  let expected = first
-  for (const { name, number } of segments) {
-    if (number !== expected) return
-    expected = number + 1
-    const address = joinPath(path, name)
-    const content = await decodeStored((await target.read(address))!, name, decrypt)
-    yield* decodeSegment(Buffer.concat(await Array.fromAsync(content)))
+export function applyBlock({ frames, pageSize }: LogBlock, output: number) {
+  for (const { number, page, databasePages } of frames.flatMap((part) => [...listFramePages(part, pageSize)])) {
+    writeSync(output, page, 0, pageSize, (number - 1) * pageSize)
+    if (databasePages) ftruncateSync(output, databasePages * pageSize)
   }
 }

@@ -1,34 +1,51 @@
 import { config } from '../../config'
 import { ConfigError } from '../../core/config-error'
 import { logError } from '../../core/log'
-import { observeLogs, readLogs } from '../../tenancy/databases'
+import { hasLog, observeLogs, readLogs } from '../../tenancy/databases'
 import { registry, registryLocation } from '../../tenancy/registry'
+import { listTenants } from '../../tenancy/tenant-list'
+import { getTenantAnyStatus } from '../../tenancy/tenants'
 import type { BackupResult } from '../backups'
 import { runCommandProcess } from '../command-process'
 import { configuredEncryption, createEncryption } from '../encryption'
 import { INSTALLATION_FOLDER } from '../folder-name'
+import { claimTarget } from '../target-owner'
 import { openTarget } from '../targets'
+import type { BackupTarget } from '../targets/backup-target'
 import { ShippedLog } from './shipped-log'
 
 const READ_INTERVAL_MS = 1_000 // how exactly a moment can be restored
 const SHIP_INTERVAL_MS = 2_000
 const MAX_PENDING_BYTES = 128 << 20 // of all tenants; beyond that a log is given up, and begins anew with a backup
 const BACKUP_RETRY_MS = 60_000
+const WATCH_INTERVAL_MS = 10_000 // between two looks whether the target has what was stored
+const MAX_PARALLEL_LOGS = 8
+const SHIP_POLL_MS = 20
 const REPORT_INTERVAL_MS = 60_000
 const FINAL_SHIP_MS = 5_000 // for which a server that is stopped waits for the target
 
-/** How the shipping of logs is: since when something waits (ms since 1970), and why it could not be stored. */
-export type LogShippingState = { pendingSince?: number; problem?: string }
+/** The logs of databases by the folders of their backups. */
+const logs = new Map<string, ShippedLog>()
 
-const shippingState: LogShippingState = {}
+/**
+ * How the shipping of logs is: since when the writes of each tenant cannot be restored from the target (ms since 1970), the
+ * longest first, and why.
+ */
+export type LogShippingState = { unprotected: { folder: string; since: number }[]; problem?: string }
+
 /** Why the last backup of a folder failed. Without a backup, the log of the folder is of no use. */
 const backupProblems = new Map<string, string>()
 
 /** Returns how the shipping of logs is, or undefined when it is off. */
 export function getLogShippingState(): LogShippingState | undefined {
   if (config.ATOLL_BACKUP_CONTINUOUS === 'off') return
+  const all = [...logs.values()]
+  const unprotected = all.flatMap(({ folder, unprotectedSince: since }) =>
+    since === undefined ? [] : [{ folder, since }],
+  )
   const [backupProblem] = backupProblems.values()
-  return { ...shippingState, problem: shippingState.problem ?? backupProblem }
+  const problem = all.find((log) => log.problem)?.problem ?? backupProblem
+  return { unprotected: unprotected.sort((one, other) => one.since - other.since), problem }
 }
 
 /**
@@ -48,45 +65,95 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
     throw new ConfigError('ATOLL_BACKUP_CONTINUOUS is for files. PostgreSQL archives its log by its own tools.')
   const { passphrase, recipients } = configuredEncryption()
   const [target, encryption] = [openTarget(config.ATOLL_BACKUP_TO), await createEncryption(passphrase, recipients)]
-  const logs = new Map<string, ShippedLog>()
   const backups = new BackupQueue()
+  const logOf = (file: string) => findLog(file, target)
   observeLogs({
-    opened: (file, content) => logOf(logs, file)?.open(content),
-    closed: (file, content) => logOf(logs, file)?.close(content),
-    received(file, frames) {
-      const log = logOf(logs, file)
-      if (log?.add(frames)) backups.add(log.folder)
-    },
+    opened: (file, state) => logOf(file)?.open(state),
+    closed: (file, state) => logOf(file)?.close(state),
+    received: (file, frames) => logOf(file)?.add(frames),
   })
-  const shipAll = async () => {
-    for (const log of logs.values()) await log.ship(target, encryption)
-    // The target is back, so backups that failed meanwhile need not wait for their next attempt.
-    if (shippingState.problem) for (const folder of backupProblems.keys()) backups.add(folder)
-    shippingState.problem = undefined
+  let claimed: Promise<void> | undefined
+  const claim = () => {
+    claimed ??= claimTarget(target).catch((error) => {
+      claimed = undefined
+      throw error
+    })
+    return claimed
   }
-  let shipping: Promise<void> | undefined
-  const ship = () => {
-    shipping ??= shipAll()
-      .catch((error) => reportFailure(error, logs))
-      .finally(() => {
-        shipping = undefined
-        const waiting = [...logs.values()].flatMap(({ pendingSince }) => pendingSince ?? [])
-        shippingState.pendingSince = waiting.length ? Math.min(...waiting) : undefined
-      })
-    return shipping
+  const shipOne = async (log: ShippedLog) => {
+    try {
+      await claim()
+      await log.ship(encryption)
+      // The target is back, so a backup that failed meanwhile need not wait for its next attempt.
+      if (log.problem) for (const folder of backupProblems.keys()) backups.add(folder)
+      log.problem = undefined
+      if (log.needsBackup && !backups.has(log.folder) && !backupProblems.has(log.folder)) backups.add(log.folder)
+    } catch (error) {
+      log.problem = toMessage(error)
+      reportFailure(error)
+    }
+  }
+  // One connection that hangs must not hold up the logs of others.
+  const shipping = new Set<ShippedLog>()
+  const ship = async () => {
+    const due = [...logs.values()].filter((log) => !shipping.has(log)).slice(0, MAX_PARALLEL_LOGS - shipping.size)
+    await Promise.all(
+      due.map(async (log) => {
+        shipping.add(log)
+        await shipOne(log)
+        shipping.delete(log)
+        // The longest served one is the last of the next turn.
+        if (logs.delete(log.folder)) logs.set(log.folder, log)
+      }),
+    )
+  }
+  // A log that was begun gets its backup once the log has a name.
+  const isAwaited = (folder: string) =>
+    backups.has(folder) || backupProblems.has(folder) || logs.get(folder)?.unprotectedSince !== undefined
+  const watch = async () => {
+    try {
+      const names = new Set(await target.list(''))
+      const missing = (await listBackedUpAt(target.addressOf(''))).filter((folder) => !names.has(folder))
+      const lost = new Set([
+        ...missing,
+        ...logs
+          .values()
+          .filter((log) => log.generationName && !names.has(log.folder))
+          .map(({ folder }) => folder),
+      ])
+      for (const folder of lost) {
+        logError('BACKUPS_MISSING', {
+          tenant: folder,
+          message: 'Its backups are not in the target any more. A new one is being made.',
+        })
+        backupProblems.set(folder, `the backups of ${folder} are not in the target any more`)
+        logs.get(folder)?.restartGeneration()
+        backups.add(folder)
+      }
+      for (const folder of await listNeverBackedUp()) if (!isAwaited(folder)) backups.add(folder)
+    } catch (error) {
+      reportFailure(error)
+    }
   }
   // A tenant that is only read needs a backup, too, and what tenants share always has a new one.
   const first = setTimeout(async () => {
-    for (const folder of [INSTALLATION_FOLDER, ...(await listNeverBackedUp())])
-      if (!backups.has(folder)) backups.add(folder)
+    if (!isAwaited(INSTALLATION_FOLDER) && !logs.get(INSTALLATION_FOLDER)?.generationName)
+      backups.add(INSTALLATION_FOLDER)
+    await openUnshipped()
+    await watch()
   }, SHIP_INTERVAL_MS).unref()
-  const timers = [first, setInterval(readLogs, READ_INTERVAL_MS).unref(), setInterval(ship, SHIP_INTERVAL_MS).unref()]
+  const timers = [
+    first,
+    setInterval(readLogs, READ_INTERVAL_MS).unref(),
+    setInterval(ship, SHIP_INTERVAL_MS).unref(),
+    setInterval(watch, WATCH_INTERVAL_MS).unref(),
+  ]
   return async () => {
     for (const timer of timers) clearInterval(timer)
     backups.stop()
     const shipRest = async () => {
-      await shipping
-      await ship()
+      while (shipping.size) await Bun.sleep(SHIP_POLL_MS)
+      while ([...logs.values()].some(({ pendingBytes, problem }) => pendingBytes && !problem)) await ship()
       return true
     }
     const isShipped = await Promise.race([shipRest(), Bun.sleep(FINAL_SHIP_MS)])
@@ -107,14 +174,28 @@ async function listNeverBackedUp(): Promise<string[]> {
 const isInstalled = async (folder: string) =>
   folder === INSTALLATION_FOLDER || !!(await registry.db.query('select 1 from tenants where id = ?', [folder])).length
 
+/** Returns the folders of what was last backed up to a target. */
+async function listBackedUpAt(address: string): Promise<string[]> {
+  const rows = await registry.db.query(
+    'select tenant from tenant_backups where substr(place, 1, ?) = ? order by tenant',
+    [address.length, address],
+  )
+  return rows.map(([tenant]) => String(tenant))
+}
+
+/** Opens the databases whose logs were left by a process that was killed, so that they are stored. */
+async function openUnshipped() {
+  for (const { id } of await listTenants()) if (hasLog(id)) await getTenantAnyStatus(id).catch(() => {}) // a request will say why
+}
+
 /** Returns the log of a tenant's file or of the registry; undefined for files that are no database of a tenant. */
-function logOf(logs: Map<string, ShippedLog>, file: string): ShippedLog | undefined {
+function findLog(file: string, target: BackupTarget): ShippedLog | undefined {
   const folder =
     file === registryLocation.file ? INSTALLATION_FOLDER : /^([a-z0-9][a-z0-9-]*)\/data\.db$/.exec(file)?.[1]
   if (!folder) return
   const existing = logs.get(folder)
   if (existing) return existing
-  const created = new ShippedLog(folder)
+  const created = new ShippedLog(folder, target)
   logs.set(folder, created)
   return created
 }
@@ -124,8 +205,7 @@ const toMessage = (error: unknown) => (error instanceof Error ? error.message : 
 let reportedAt = Number.NEGATIVE_INFINITY
 
 /** Tells the operator, and gives up the largest logs when too much waits. */
-function reportFailure(error: unknown, logs: Map<string, ShippedLog>) {
-  shippingState.problem = toMessage(error)
+function reportFailure(error: unknown) {
   if (performance.now() > reportedAt + REPORT_INTERVAL_MS) logError('LOG_NOT_SHIPPED', { cause: error })
   reportedAt = performance.now()
   let pending = logs.values().reduce((sum, { pendingBytes }) => sum + pendingBytes, 0)
@@ -167,9 +247,11 @@ class BackupQueue {
           continue
         }
         const args = ['backup', folder]
+        const generation = logs.get(folder)?.generationName
         const { failed } = await runCommandProcess<BackupResult>(args, { signal: this.#controller.signal })
         if (failed[0]) throw new Error(failed[0].message)
         backupProblems.delete(folder)
+        logs.get(folder)?.confirmBackup(generation)
       } catch (cause) {
         if (this.#controller.signal.aborted) break
         backupProblems.set(folder, toMessage(cause))

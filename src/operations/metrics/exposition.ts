@@ -1,6 +1,7 @@
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue } from 'prom-client'
 import { askOtherProcesses, getProcessNumber } from '../../core/server-processes'
 import { PROCESS_TOPICS } from '../process-topics'
+import { defineBackupMetrics } from './backup-metrics'
 import { metricRegistry } from './collected-metrics'
 import { defineDatabaseMetrics } from './database-metrics'
 import { defineJobMetrics } from './job-metrics'
@@ -11,6 +12,7 @@ defineRequestMetrics()
 defineDatabaseMetrics()
 defineJobMetrics()
 defineProcessMetrics()
+defineBackupMetrics()
 
 type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
 

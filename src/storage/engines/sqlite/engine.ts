@@ -24,7 +24,7 @@ import { DatabaseTemplate } from './database-template'
 import { drivers, type OpenFile, type SqliteConnection, withExtension } from './drivers'
 import { checkFile } from './file-check'
 import type { CheckResult } from './file-check-worker'
-import { copyDatabaseFile, type FileCopyControl } from './file-copy'
+import { type CopyEnd, copyDatabaseFile, type FileCopyControl } from './file-copy'
 import { queryFile } from './file-query'
 import { lockFolder, tryLock } from './folder-lock'
 import { LazyWriter, type WriteAccess } from './lazy-writer'
@@ -266,11 +266,11 @@ export class Sqlite implements Engine {
    * Copies a database into a new file while others write to it. A process that serves the database must not call this.
    * @throws DatabaseDamaged when the file is missing or empty
    */
-  async copyDatabase({ file }: DatabaseLocation, copy: string, control?: FileCopyControl): Promise<void> {
+  async copyDatabase({ file }: DatabaseLocation, copy: string, control?: FileCopyControl): Promise<CopyEnd> {
     const path = join(this.options.folder, file)
     assertFile(path)
     try {
-      await copyDatabaseFile(await this.#getOpenFile(), path, copy, control)
+      return await copyDatabaseFile(await this.#getOpenFile(), path, copy, control)
     } catch (error) {
       throw toStorageError(error)
     }

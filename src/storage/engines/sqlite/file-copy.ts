@@ -2,6 +2,8 @@ import { closeSync, existsSync, fdatasync, fstatSync, ftruncateSync, openSync, r
 import { promisify } from 'node:util'
 import { Busy } from '../../errors'
 import type { OpenFile } from './drivers'
+import { readFileState } from './log-observer'
+import { type LogPosition, LogReader } from './log-reader'
 
 const CHUNK_BYTES = 256 << 10 // it stays in the cache of the processor
 const SYNC_BYTES = 2 << 20
@@ -19,6 +21,9 @@ export type FileCopyControl = {
   isSynced?: boolean
 }
 
+/** Where in the log of the original a copy ends; undefined for an empty log, and the state of the file before the copy. */
+export type CopyEnd = { log?: LogPosition; fileState: string }
+
 /**
  * Copies a database file while other processes write to it, into one complete file without a log.
  *
@@ -29,7 +34,13 @@ export type FileCopyControl = {
  * Closing a file ends all POSIX locks of the process on it. So the files are closed after the connection, and a process
  * that serves the database must not call this.
  */
-export async function copyDatabaseFile(connect: OpenFile, path: string, copy: string, control: FileCopyControl = {}) {
+export async function copyDatabaseFile(
+  connect: OpenFile,
+  path: string,
+  copy: string,
+  control: FileCopyControl = {},
+): Promise<CopyEnd> {
+  const fileState = readFileState(path)
   const files: number[] = []
   const openFile = (name: string, mode: string) => {
     const file = openSync(name, mode, 0o600)
@@ -50,7 +61,20 @@ export async function copyDatabaseFile(connect: OpenFile, path: string, copy: st
     connection.close()
     for (const file of files) closeSync(file)
   }
+  const log = findLogEnd(copy)
   applyLog(connect, copy)
+  return { ...(log && { log }), fileState }
+}
+
+/** SQLite reads a log as far as it has whole transactions, and so does this. */
+function findLogEnd(copy: string): LogPosition | undefined {
+  if (!existsSync(`${copy}-wal`)) return
+  const reader = new LogReader(copy)
+  try {
+    return reader.findEnd()
+  } finally {
+    reader.close()
+  }
 }
 
 /** Copies the log, again when it began anew meanwhile. Its incomplete end is ignored by whoever reads it. */

@@ -1,13 +1,14 @@
 import { statSync } from 'node:fs'
 import type { CheckpointScheduler } from './checkpoint-scheduler'
-import { type LogFrames, LogReader } from './log-reader'
+import { type LogFrames, type LogPosition, LogReader } from './log-reader'
 
 /** Calls of `read` after which a log is read that this process did not write to. */
 const TICKS_BETWEEN_READS = 10
 
 /** Receives what is added to the logs of databases while they are open. `state` identifies the content of a file. */
 export type LogListener = {
-  opened(file: string, state: string): void
+  /** Returns where to go on, if the log has everything from there; undefined for its beginning. */
+  opened(file: string, state: string): LogPosition | undefined
   /** Receives whole transactions, in their order. */
   received(file: string, frames: LogFrames): void
   closed(file: string, state: string): void
@@ -32,7 +33,8 @@ export class LogObserver {
     private checkpoints: CheckpointScheduler,
   ) {
     this.#reader = new LogReader(path)
-    listener.opened(file, readState(path))
+    const place = listener.opened(file, readFileState(path))
+    if (place && !this.#reader.resume(place)) listener.received(file, { frames: [], pageSize: 0, isGap: true })
   }
 
   beforeWrite() {
@@ -73,7 +75,7 @@ export class LogObserver {
   }
 
   closed(isReplaced: boolean) {
-    this.listener.closed(this.file, isReplaced ? 'replaced' : readState(this.path))
+    this.listener.closed(this.file, isReplaced ? 'replaced' : readFileState(this.path))
   }
 }
 
@@ -109,7 +111,7 @@ export class LogObservers {
 }
 
 /** Returns a text that is another one once a database file was written to. */
-function readState(path: string): string {
+export function readFileState(path: string): string {
   const { mtimeNs, size, ino } = statSync(path, { bigint: true, throwIfNoEntry: false }) ?? {}
   return `${ino} ${size} ${mtimeNs}`
 }

@@ -9,10 +9,16 @@ const LITTLE_ENDIAN_MAGIC = 0x377f0682
 const BIG_ENDIAN_MAGIC = 0x377f0683
 
 /**
- * Frames of a log up to the end of a transaction, the last one of each page, in buffers of whole ones. `isGap` tells that
- * frames before them may be missing.
+ * A place in the log of a database, after a transaction: which log it is, how far it was read (bytes), and the checksum of
+ * all frames until there. It says which state of the database a copy has, whatever the clocks say.
  */
-export type LogFrames = { frames: Buffer[]; pageSize: number; isGap: boolean }
+export type LogPosition = { log: string; offset: number; checksum: [number, number] }
+
+/**
+ * Frames of a log up to the end of a transaction, the last one of each page, in buffers of whole ones. `end` is the place
+ * after them. `isGap` tells that frames before them may be missing.
+ */
+export type LogFrames = { frames: Buffer[]; pageSize: number; isGap: boolean; end?: LogPosition }
 
 type LogHeader = { bytes: Buffer; pageSize: number; isBigEndian: boolean; checksum: Checksum }
 type Checksum = [number, number]
@@ -39,8 +45,31 @@ export class LogReader {
     const isGap = !!this.#header && !this.#header.bytes.equals(header.bytes)
     if (isGap || !this.#header) this.#begin(header)
     const frames = this.#readFrames(header)
-    return frames.length || isGap ? { frames, pageSize: header.pageSize, isGap } : undefined
+    return frames.length || isGap ? { frames, pageSize: header.pageSize, isGap, end: this.#end(header) } : undefined
   }
+
+  /** Goes on after a place, if the log still has everything until there. Returns whether it does. */
+  resume({ log, offset, checksum }: LogPosition): boolean {
+    const header = this.#readHeader()
+    if (!header || toLogName(header) !== log) return false
+    this.#begin(header)
+    this.#readFrames(header, offset)
+    const isThere = this.#position === offset && this.#checksum.every((sum, place) => sum === checksum[place])
+    if (!isThere) this.#begin(header)
+    return isThere
+  }
+
+  /** Returns the place after the last whole transaction; undefined for a log that has none. */
+  findEnd(): LogPosition | undefined {
+    this.read()
+    return this.#header && this.#position > HEADER_BYTES ? this.#end(this.#header) : undefined
+  }
+
+  #end = (header: LogHeader): LogPosition => ({
+    log: toLogName(header),
+    offset: this.#position,
+    checksum: this.#checksum,
+  })
 
   /**
    * Follows a log that began anew with the write before this call. Everything was read before that write, so nothing is
@@ -74,17 +103,20 @@ export class LogReader {
     }
   }
 
-  /** Reads frames as long as they belong to this log, and keeps them up to the last end of a transaction. */
-  #readFrames(header: LogHeader): Buffer[] {
+  /** Reads frames as long as they belong to this log, and keeps them up to the last end of a transaction before a place. */
+  #readFrames(header: LogHeader, until = Number.POSITIVE_INFINITY): Buffer[] {
     const frameBytes = FRAME_HEADER_BYTES + header.pageSize
     const lastFrames = new LastFrames(frameBytes)
     for (let frames = FRAMES_PER_READ; ; ) {
-      const piece = takeReadBuffer(frames * frameBytes)
+      const left = Math.floor((until - this.#position) / frameBytes)
+      if (left <= 0) return lastFrames.finish()
+      const piece = takeReadBuffer(Math.min(frames, left) * frameBytes)
       const length = readSync(this.#file, piece, 0, piece.length, this.#position)
       const { end, isLast } = this.#findEnd(piece, length, header, frameBytes)
       lastFrames.add(piece.subarray(0, end))
       this.#position += end
       if (isLast) return lastFrames.finish()
+      if (!end && frames >= left) return lastFrames.finish()
       if (!end) frames *= 2 // a single transaction is longer
     }
   }
@@ -110,6 +142,9 @@ export class LogReader {
     return { end, isLast: start < piece.length }
   }
 }
+
+/** Returns the name of a log, which it has until it begins anew: its salts. */
+const toLogName = ({ bytes }: LogHeader) => bytes.toString('hex', 16, 24)
 
 /** Adds the words between two places (bytes) to a checksum. All that is written passes here. */
 function addToChecksum(sums: Int32Array, words: Int32Array, from: number, to: number) {
