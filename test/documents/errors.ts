@@ -272,6 +272,8 @@ export const NESTED_CODES: Record<string, string> = {
   TOO_MANY_AGENTS: 'One question led to more than 50 runs of other agents.',
   TOO_MANY_FETCHES: 'A lambda made more than 50 calls of `fetch`.',
   TOO_MUCH: 'A tool succeeded, but the results of the turn are too large to include.',
+  IGNORED_SETTING: 'A stored setting is unknown or invalid, so the server ignores it.',
+  UNKNOWN_SCOPE: 'An API token has a scope that does not exist and grants nothing.',
   UNRESTRICTED_LABEL: 'A rule relies on a label that admins of a workspace can assign.',
   UNRESTRICTED_ROLE: 'A rule or integration relies on a workspace role that admins of a workspace can assign.',
   VALUES_DO_NOT_FIT: 'Values of entities do not fit the changed field.',
