@@ -16,6 +16,7 @@ import type { ReferenceGraph } from '../write/recomputation'
 import { RestrictedDelete } from '../write/restricted-delete'
 import { updateEntity } from '../write/update'
 import { findExistingNames, insertBulk, readDeletedByNames, readStoredByNames } from './bulk-insert'
+import { LaterReferences } from './later-references'
 import { type Operation, withIdentifier, withStoredParts } from './operation'
 import type { Precomputation } from './precomputation'
 import { SizeLimit } from './size-limit'
@@ -36,6 +37,7 @@ export class BatchExecutor {
   /** The names of the upserts that existed before, and those that operations have created since. */
   #existingNames = new Set<string>()
   #waitedMs = 0
+  #later: LaterReferences
   /** The index of the current operation. */
   index = 0
   readonly touched: TouchedEntity[] = []
@@ -50,10 +52,14 @@ export class BatchExecutor {
     private operations: Operation[],
     private precomputation: Precomputation,
     private options: { references?: ReferenceGraph; reservation?: QuotaReservation } = {},
-  ) {}
+  ) {
+    this.#later = new LaterReferences(model, operations)
+    this.readable = { ...readable, later: this.#later }
+  }
 
   async execute(): Promise<OperationResult[]> {
     this.precomputation.startWrite()
+    this.#later.reset()
     this.options.reservation?.reset()
     const upserted = this.operations.filter(({ op }) => op === 'upsert').map(({ name }) => name)
     this.#existingNames = await findExistingNames(this.tx, this.model, upserted)
@@ -65,6 +71,11 @@ export class BatchExecutor {
       else if (next.op === 'delete') await this.#deleteNext()
       else await this.#updateNext()
       await this.#letOthersRun(performance.now() - began)
+    }
+    const missing = await this.#later.findMissing(this.tx, this.readable.scopes.get(this.model.key))
+    if (missing) {
+      this.index = missing.index
+      throw missing.error
     }
     this.precomputation.assertComplete()
     return this.#results

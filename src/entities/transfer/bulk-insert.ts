@@ -18,7 +18,7 @@ export async function insertBulk(
   tx: Tx,
   model: Model,
   drafts: EntityDraft[],
-  { scopes, files }: ReadableTargets,
+  { scopes, files, later }: ReadableTargets,
   sizeLimit: SizeLimit,
 ): Promise<InsertedEntity[] | undefined> {
   // A limitation counts entities that are already inserted.
@@ -33,7 +33,7 @@ export async function insertBulk(
       ([doc[key] ?? []].flat() as string[]).filter((name) => !((earlier?.get(name) ?? n) < n)),
     )
     const readable = others.length ? await findReadable(tx, target, scopes.get(target), others) : undefined
-    if (others.some((identifier) => !readable?.has(identifier))) return
+    if (others.some((identifier) => !readable?.has(identifier) && !later?.expect(target, identifier))) return
   }
   const docs = drafts.map(({ doc }) => doc)
   if (!(await areFilesUsable(tx, model, docs, files))) return
@@ -68,7 +68,7 @@ const earlierPositions = (drafts: EntityDraft[], rowScope: RowScope | undefined)
   )
 
 /** Returns those of the names that are the identifier or `_id` of an entity. */
-export async function findExistingNames(tx: Tx, model: Model, names: string[]): Promise<Set<string>> {
+export async function findExistingNames(tx: Pick<Tx, 'query'>, model: Model, names: string[]): Promise<Set<string>> {
   const wanted = [...new Set(names)]
   const found = await Promise.all([
     selectByIdentifier(tx, model, 'identifier', wanted),
@@ -110,21 +110,21 @@ async function readByNames<Row extends { _id: string; identifier: string }>(
   return entitiesByName
 }
 
-const selectByIdentifier = (tx: Tx, { code }: Model, columns: string, names: string[]) =>
+const selectByIdentifier = (tx: Pick<Tx, 'query'>, { code }: Model, columns: string, names: string[]) =>
   selectIn(tx, `select ${columns} from entities where blueprint = ? and identifier in`, [code], names)
 
 /**
  * Filters by blueprint in memory: SQLite would scan the whole blueprint instead of looking up the
  * ids.
  */
-const selectById = async (tx: Tx, { code }: Model, columns: string, ids: string[]) =>
+const selectById = async (tx: Pick<Tx, 'query'>, { code }: Model, columns: string, ids: string[]) =>
   (await selectIn(tx, `select ${columns}, blueprint from entities where _id in`, [], ids)).filter(
     (row) => row.at(-1) === code,
   )
 
 const VALUES_PER_STATEMENT = 200 // values per statement; shorter lists are padded to the same statement
 
-async function selectIn(tx: Tx, sql: string, params: unknown[], values: string[]): Promise<unknown[][]> {
+async function selectIn(tx: Pick<Tx, 'query'>, sql: string, params: unknown[], values: string[]): Promise<unknown[][]> {
   const slices = Array.from({ length: Math.ceil(values.length / VALUES_PER_STATEMENT) }, (_, n) =>
     values.slice(n * VALUES_PER_STATEMENT, (n + 1) * VALUES_PER_STATEMENT),
   )

@@ -2,33 +2,27 @@ import type { Ctx } from '../../accounts/context'
 import { WorkTurns } from '../../accounts/work-turns'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { requireRowScope, rowScopeOf } from '../../blueprints/permissions'
-import { parseJson, requireStorable } from '../../core/body'
-import { type FieldError, Problem } from '../../core/problem'
-import { type TimeZone, UTC } from '../../core/time-zone'
+import { requireStorable } from '../../core/body'
+import { Problem } from '../../core/problem'
+import type { TimeZone } from '../../core/time-zone'
 import { assertQuotaLeft, openQuota } from '../../limits/quota-check'
 import { isQuotaExceeded } from '../../limits/quota-description'
 import { Busy } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { invalidate } from '../../tenancy/cache'
-import { disableIdleTimeout } from '../../tenancy/client-connection'
-import { withoutPrivilege } from '../request'
-import { getReadableScopes, type ReadableScopes } from '../write/constraints'
+import { getReadableScopes, MissingReference, type ReadableScopes } from '../write/constraints'
 import { parseIdentifier } from '../write/document'
 import { rethrowConflict } from '../write/retry'
 import { BatchExecutor } from './batch-executor'
 import { AdaptiveBatchSize, MIN_BATCH_LINES } from './batch-size'
-import { CsvTable, throwMalformedLine } from './csv-table'
+import type { CsvTable } from './csv-table'
+import { groupByReferences, HeldLines, type PlannedLine, splitByStored } from './held-lines'
 import { ImportDryRun, ignoreRollback } from './import-dry-run'
-import {
-  type ImportOptions,
-  ImportReader,
-  parseImportCsvOptions,
-  parseImportOptions,
-  parseImportTimeZone,
-} from './import-reader'
+import { describeProblem, isRefusal, parseLine, toFailure, toNoFailure } from './import-errors'
+import type { ImportOptions, ImportReader } from './import-reader'
+import { listOwnReferences } from './later-references'
 import type { Line } from './line-reader'
-import { type Operation, resolveFilesOf } from './operation'
+import { resolveFilesOf } from './operation'
 import { Precomputation } from './precomputation'
 import { ImportProgress, type ImportReport } from './progress'
 import { UndoJournal } from './undo-journal'
@@ -37,31 +31,10 @@ import { addTimeZone } from './zoned-times'
 const MAX_REPORTED_ERRORS = 1_000
 const MAX_ATTEMPTS = 10 // attempts per batch, when the database is busy
 
-type PlannedLine = { line: number; operation: Operation }
-
-/**
- * Imports entities from a body of lines as it arrives, a batch at a time. Rejected lines are reported and skipped; with
- * `atomic`, one rejected line undoes the whole import. Once a line exceeds a quota, no further line is tried.
- * @throws 400, 403, 404, 409, 413, 415
- */
-export async function importAll(originalCtx: Ctx, key: string, request: Request): Promise<ImportReport> {
-  const ctx = withoutPrivilege(originalCtx, request) as Ctx
-  const model = await getModel(ctx, key)
-  const options = parseImportOptions(request)
-  if (options.mode === 'create' || !rowScopeOf(model, 'update', ctx.actor)) requireRowScope(model, 'create', ctx.actor)
-  disableIdleTimeout(request)
-  const zone = parseImportTimeZone(request)
-  const csv = options.format === 'csv' ? parseImportCsvOptions(request) : undefined
-  const table = csv && new CsvTable(model, ctx.actor, { decimal: csv.decimal, zone: zone ?? UTC }, csv)
-  const reader = new ImportReader(request, options.format)
-  const run = new ImportRun(ctx, key, options, model, { reader, table, zone })
-  return run.run()
-}
-
 /** Where the lines of an import come from; `zone` is that of their times, where it is named. */
 type ImportSource = { reader: ImportReader; table?: CsvTable; zone?: TimeZone }
 
-class ImportRun {
+export class ImportRun {
   #report: ImportReport = { imported: 0, failed: 0, errors: [] }
   #turns: WorkTurns
   #journal?: UndoJournal
@@ -69,6 +42,11 @@ class ImportRun {
   #batchSize = new AdaptiveBatchSize()
   #progress: ImportProgress
   #isQuotaExceeded = false
+  #held = new HeldLines()
+  /** Lines whose targets have been imported. */
+  #released: PlannedLine[] = []
+  #pointsForwards = false
+  #isAtEnd = false
   /** The first line that did not fit into the quota, among those that were tried last. */
   #quotaIndex = 0
   /** How many entities a dry run would have created. */
@@ -123,12 +101,13 @@ class ImportRun {
           slice.push(planned)
           size += line.text.length
           if (!this.#batchSize.isFull(slice.length, size)) continue
-          await this.#writeBatch(slice)
+          await this.#writeAll(slice)
           await this.#progress.emitIfDue()
           ;[slice, size] = [[], 0]
         }
       }
-      await this.#writeBatch(slice)
+      await this.#writeAll(slice)
+      await this.#writeHeld()
       if (this.source.table && !this.source.table.isReadable)
         throw new Problem(400, 'MALFORMED_BODY', 'The file is empty: a CSV must start with a header line.')
       await this.#journal?.commit()
@@ -164,8 +143,55 @@ class ImportRun {
     }
   }
 
+  /** Writes lines, and then those that waited for them. Lines that refer to later ones are held back. */
+  async #writeAll(lines: PlannedLine[]) {
+    for (let next = lines; next.length; next = this.#released.splice(0))
+      await this.#writeBatch(await this.#holdBack(next))
+  }
+
+  /** Returns the lines without those that have to wait for others. */
+  async #holdBack(lines: PlannedLine[], isCertain = this.#pointsForwards): Promise<PlannedLine[]> {
+    const free = lines.filter((line) => !this.#held.has(line) || !this.#held.hold(line, line.operation.name))
+    if (!isCertain) return free
+    const { missing } = await splitByStored(this.ctx.db, this.model, free)
+    return free.filter((line) => !missing.has(line) || !this.#held.hold(line, missing.get(line)!))
+  }
+
+  /** At the end of the file: lines that refer to each other are written together, and those without a target refused. */
+  async #writeHeld() {
+    this.#isAtEnd = true
+    const waiting = this.#held.releaseAll()
+    const { met, missing } = await splitByStored(this.ctx.db, this.model, waiting)
+    const refused: PlannedLine[] = []
+    for (const group of groupByReferences(this.model, met)) await this.#writeGroup(group, missing, refused)
+    for (const line of refused) await this.#writeSmallBatch([line])
+    for (const [{ line, operation }, name] of missing) {
+      const { key } = listOwnReferences(this.model, operation).find(({ identifier }) => identifier === name)!
+      await this.#reportLine(line, new MissingReference(key, this.key, name))
+    }
+  }
+
+  /** Writes lines that refer to each other at once. One that is refused goes to `refused`, those that need it to `missing`. */
+  async #writeGroup(group: PlannedLine[], missing: Map<PlannedLine, string>, refused: PlannedLine[]) {
+    for (let lines = group; lines.length; ) {
+      const scopes = await getReadableScopes(this.ctx, this.model)
+      const failure = await this.#attempt(lines, scopes).then(toNoFailure, toFailure)
+      if (!failure) return this.#countImported(lines)
+      const culprit = lines[this.#quotaIndex]
+      if (!isRefusal(failure.error) || isQuotaExceeded(failure.error) || !culprit) return void refused.push(...lines)
+      refused.push(culprit)
+      const rest = await splitByStored(
+        this.ctx.db,
+        this.model,
+        lines.filter((line) => line !== culprit),
+      )
+      for (const [line, name] of rest.missing) missing.set(line, name)
+      lines = rest.met
+    }
+  }
+
   /** Writes a batch at once; if a line is rejected, writes it in small batches, and these line by line if needed. */
-  async #writeBatch(slice: PlannedLine[]) {
+  async #writeBatch(slice: PlannedLine[]): Promise<void> {
     if (slice.length > MIN_BATCH_LINES) {
       this.model = await getModel(this.ctx, this.key)
       const failure = await this.#attempt(slice, await getReadableScopes(this.ctx, this.model)).then(
@@ -173,6 +199,10 @@ class ImportRun {
         toFailure,
       )
       if (!failure) return this.#countImported(slice)
+      if (this.#isForward(failure.error) && !this.#pointsForwards) {
+        this.#pointsForwards = true
+        return this.#writeBatch(await this.#holdBack(slice))
+      }
       this.#batchSize.reset()
     }
     for (let at = 0; at < slice.length; at += MIN_BATCH_LINES)
@@ -193,6 +223,15 @@ class ImportRun {
         remaining = await this.#waitAndRetry(failure.error, remaining, tries)
         continue
       }
+      if (this.#isAtEnd && remaining.length === 1 && isRefusal(failure.error))
+        return this.#reportLine(remaining[0]!.line, failure.error)
+      if (this.#isForward(failure.error)) {
+        const met = await this.#holdBack(remaining, true)
+        if (met.length < remaining.length) {
+          remaining = met
+          continue
+        }
+      }
       // An atomic import has failed, but the remaining errors can still be reported.
       await this.#undoAtomic()
       const outcomes = await Promise.allSettled(remaining.map((line) => this.#attempt([line], readableScopes)))
@@ -200,6 +239,7 @@ class ImportRun {
       let busy: unknown
       for (const [n, outcome] of outcomes.entries()) {
         if (outcome.status === 'fulfilled') await this.#countImported([remaining[n]!])
+        else if (this.#isForward(outcome.reason) && this.#held.hold(remaining[n]!, outcome.reason.identifier)) continue
         else if (isRefusal(outcome.reason)) await this.#reportLine(remaining[n]!.line, outcome.reason)
         else {
           again.push(remaining[n]!)
@@ -262,8 +302,13 @@ class ImportRun {
       const repeated = this.#dryRun?.findRepeated(this.model, operation)
       if (repeated) await this.#reportLine(line, repeated)
       else this.#report.imported++
+      if (!repeated && operation.name) this.#released.push(...this.#held.release(operation.name))
     }
   }
+
+  /** Whether a later line may yet create what is missing. */
+  #isForward = (error: unknown): error is MissingReference =>
+    error instanceof MissingReference && error.target === this.key && !this.#isAtEnd
 
   async #reportLine(line: number, error: unknown, note = '') {
     if (!(error instanceof Problem)) throw error
@@ -280,25 +325,5 @@ class ImportRun {
     this.#journal = undefined
     this.#dryRun = new ImportDryRun(this.ctx.actor)
     await journal.undo()
-  }
-}
-
-const toNoFailure = () => undefined
-const toFailure = (error: unknown) => ({ error })
-
-const isRefusal = (error: unknown) => error instanceof Problem && error.status < 500
-
-/** Returns up to five error messages in one text, at most 500 characters. */
-function describeProblem({ message, more: { details } }: Problem) {
-  const flaws = Array.isArray(details) ? (details as FieldError[]).map((flaw) => flaw.message) : []
-  return (flaws.length ? flaws.slice(0, 5).join(' ') : message).slice(0, 500)
-}
-
-function parseLine(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch (error) {
-    if (error instanceof SyntaxError) return throwMalformedLine('Each line must be a JSON object.')
-    throw error
   }
 }

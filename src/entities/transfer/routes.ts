@@ -5,7 +5,7 @@ import { blueprintParams, filterParameters, jsonContent, shapeParameters, toPara
 import { EntityBatch, EntityBatchResult, EntityImportResult } from '../shapes'
 import { batch } from './batch'
 import { exportAll } from './export'
-import { importAll } from './import'
+import { importAll } from './import-all'
 
 const batchRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
   .use(guard('entities'))

@@ -29,7 +29,10 @@ export class StaleEntity extends StaleBlueprint {}
 export type ReadableScopes = Map<string, RowScope | undefined>
 
 /** What the entities of a request may refer to, as far as the writer may read it. */
-export type ReadableTargets = { scopes: ReadableScopes; files: NamedFiles }
+export type ReadableTargets = { scopes: ReadableScopes; files: NamedFiles; later?: LaterEntities }
+
+/** Entities that the same transaction creates later: that they may be referred to is checked at its end. */
+export type LaterEntities = { expect(target: string, identifier: string): boolean }
 
 /** Checks that an entity is unchanged since a change of it was computed. @throws StaleEntity */
 export async function assertEntityFresh(tx: Tx, { seq, _id, version, versionRow }: StoredEntity) {
@@ -97,21 +100,32 @@ export async function assertIdentifierFree(tx: Tx, { code }: Model, { _id, ident
   if (rows.length) throw new Conflict()
 }
 
+/** A relation that names an entity which is not there, or which the writer may not read. */
+export class MissingReference extends Problem {
+  constructor(
+    key: string,
+    readonly target: string,
+    readonly identifier: string,
+  ) {
+    const message = `There is no entity "${identifier}" of "${target}".`
+    super(400, 'INVALID_INPUT', message, { details: [{ path: `/${key}`, message }] })
+  }
+}
+
 /** Checks that changed relations and file fields refer to what the writer may read. @throws 400 */
 export async function assertReferencesExist(
   tx: Tx,
   model: Model,
   doc: Doc,
   stored: Doc,
-  { scopes, files }: ReadableTargets,
+  { scopes, files, later }: ReadableTargets,
 ) {
   for (const { key, target } of model.fields) {
     if (!target || doc[key] === undefined || Bun.deepEquals(doc[key], stored[key])) continue
     const identifiers = [doc[key]].flat() as string[]
     const readable = await findReadable(tx, target, scopes.get(target), identifiers)
-    const missing = identifiers.find((identifier) => !readable.has(identifier))
-    if (missing !== undefined)
-      badRequest({ path: `/${key}`, message: `There is no entity "${missing}" of "${target}".` })
+    const missing = identifiers.find((identifier) => !readable.has(identifier) && !later?.expect(target, identifier))
+    if (missing !== undefined) throw new MissingReference(key, target, missing)
   }
   await assertFilesUsable(tx, model, doc, stored, files)
 }
