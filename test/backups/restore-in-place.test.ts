@@ -94,7 +94,7 @@ describe('a restore in place', () => {
     return client.answers
   }
 
-  test('pauses the tenant with 503 RESTORING beside reads and uploads, and no request meets anything else', async () => {
+  test('a restore pauses the tenant with 503 RESTORING beside reads and uploads, and no request meets anything else', async () => {
     await addThing()
     let restored: Awaited<ReturnType<typeof runAtoll>> | undefined
     const answers = await besideRequests(async () => {
@@ -107,7 +107,7 @@ describe('a restore in place', () => {
     expect((await addThing()).status).toBe(201)
   })
 
-  test('is undone when its process is killed at any moment, without a restart of the server', async () => {
+  test('a restore is undone when its process is killed at any moment, without a restart of the server', async () => {
     for (const delay of [300, 1_100, 1_600, 2_100]) {
       await addThing()
       const before = await countThings()
@@ -128,7 +128,7 @@ describe('a restore in place', () => {
     expect((await runAtoll('doctor --deep', at)).out).not.toContain('PROBLEM')
   })
 
-  test('that fails is undone whole: the tenant has what it had, and takes writes', async () => {
+  test('a restore that fails is undone whole: the tenant has what it had, and takes writes', async () => {
     await addThing()
     const before = await countThings()
     const trash = join(at.at, 'tenants', '.trash')
@@ -143,7 +143,7 @@ describe('a restore in place', () => {
     expect(await readKept()).toBe('kept')
   })
 
-  test('refuses a moment that the backup named by its own address does not have, and touches nothing', async () => {
+  test('a restore refuses a moment that the backup named by its own address does not have, and touches nothing', async () => {
     const before = await countThings()
     const name = readdirSync(join(at.at, 'backups/acme')).find((entry) => /^\d/.test(entry))!
     const moments = [

@@ -7,11 +7,15 @@ import { requireTimeZone, type TimeZone } from '../../core/time-zone'
 import { suggestName } from '../../core/unknown-keys'
 import { getQueryString } from '../request'
 import { type CsvDialect, parseCsvOptions } from './csv-dialect'
+import type { CsvTable } from './csv-table'
 import { type Format, parseFormat } from './format'
 import { type Line, LineReader } from './line-reader'
 import { parseCharset, TextTranscoder } from './transcoder'
 
 const BYTES_PER_TURN = 1 << 13 // bytes per turn of the event loop, because each byte may be a line
+
+/** Where the lines of an import come from; `zone` is that of their times, where it is named. */
+export type ImportSource = { reader: ImportReader; table?: CsvTable; zone?: TimeZone }
 
 /** The options of an import. */
 export type ImportOptions = { format: Format; mode: 'create' | 'upsert'; dryRun: boolean; atomic: boolean }

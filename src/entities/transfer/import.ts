@@ -4,7 +4,6 @@ import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
 import { requireStorable } from '../../core/body'
 import { Problem } from '../../core/problem'
-import type { TimeZone } from '../../core/time-zone'
 import { assertQuotaLeft, openQuota } from '../../limits/quota-check'
 import { isQuotaExceeded } from '../../limits/quota-description'
 import { Busy } from '../../storage/errors'
@@ -15,11 +14,10 @@ import { parseIdentifier } from '../write/document'
 import { rethrowConflict } from '../write/retry'
 import { BatchExecutor } from './batch-executor'
 import { AdaptiveBatchSize, MIN_BATCH_LINES } from './batch-size'
-import type { CsvTable } from './csv-table'
 import { groupByReferences, HeldLines, type PlannedLine, splitByStored } from './held-lines'
 import { ImportDryRun, ignoreRollback } from './import-dry-run'
 import { describeProblem, isRefusal, parseLine, toFailure, toNoFailure } from './import-errors'
-import type { ImportOptions, ImportReader } from './import-reader'
+import type { ImportOptions, ImportSource } from './import-reader'
 import { listOwnReferences } from './later-references'
 import type { Line } from './line-reader'
 import { resolveFilesOf } from './operation'
@@ -30,9 +28,6 @@ import { addTimeZone } from './zoned-times'
 
 const MAX_REPORTED_ERRORS = 1_000
 const MAX_ATTEMPTS = 10 // attempts per batch, when the database is busy
-
-/** Where the lines of an import come from; `zone` is that of their times, where it is named. */
-type ImportSource = { reader: ImportReader; table?: CsvTable; zone?: TimeZone }
 
 export class ImportRun {
   #report: ImportReport = { imported: 0, failed: 0, errors: [] }

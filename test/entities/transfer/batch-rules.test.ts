@@ -220,18 +220,18 @@ describe('computed fields in batches and imports', () => {
   })
 })
 
-test('a relation in a batch may refer to earlier operations, but not to later or unreadable ones', async () => {
+test('a relation in a batch may refer to earlier and later operations, but not to unreadable ones', async () => {
   const parent = { key: 'parent', type: 'relation', target: 'things' }
   const open = await createThingsFixture([parent])
   const send = ({ path, as }: typeof open, ...names: [string, string?][]) =>
     as('user').post(`${path}/batch`, { operations: names.map(([name, parent]) => createOperation(name, { parent })) })
   expect((await send(open, ['a'], ['b', 'a'], ['c', 'b'])).status).toBe(200)
   const later = await send(open, ['d'], ['e', 'f'], ['f', 'd'])
-  expect([...statusAndCode(later), refusedOperation(later)]).toEqual([400, 'INVALID_INPUT', 1])
-  expect(statusAndCode(await send(open, ['g', 'g'], ['h']))).toEqual([400, 'INVALID_INPUT'])
+  expect(later.status).toBe(200)
+  expect((await send(open, ['g', 'g'], ['h'])).status).toBe(200)
   const blind = await createThingsFixture([parent], [{ operation: 'create', scope: 'tenant', roleBased: ['user'] }])
   expect(statusAndCode(await send(blind, ['a'], ['b', 'a']))).toEqual([400, 'INVALID_INPUT'])
-  expect([await open.rows('entities'), await blind.rows('entities')]).toEqual([3, 0])
+  expect([await open.rows('entities'), await blind.rows('entities')]).toEqual([8, 0])
 })
 
 describe('deletes in batches', () => {

@@ -103,7 +103,7 @@ describe('batches', () => {
     expect([...statusAndCode(answer), refusedOperation(answer)]).toEqual([409, 'IDENTIFIER_EXISTS', 1])
   })
 
-  test('an operation of a batch may refer to entities of earlier operations, but not of later ones', async () => {
+  test('an operation of a batch may refer to entities of earlier and of later operations, but not to a missing one', async () => {
     const { as, path } = await createThingsFixture(fields)
     const user = as('user')
     const tree = [
@@ -114,7 +114,11 @@ describe('batches', () => {
     const answer = await user.post(`${path}/batch`, {
       operations: [createOperation({ title: 'leaf', parent: 'root2' }), createOperation({ title: 'root' }, 'root2')],
     })
-    expect([...statusAndCode(answer), refusedOperation(answer)]).toEqual([400, 'INVALID_INPUT', 0])
+    expect(answer.status).toBe(200)
+    const missing = await user.post(`${path}/batch`, {
+      operations: [createOperation({ title: 'leaf', parent: 'nobody' }), createOperation({ title: 'root' }, 'root3')],
+    })
+    expect([...statusAndCode(missing), refusedOperation(missing)]).toEqual([400, 'INVALID_INPUT', 0])
   })
 
   test('a batch checks access before its body: 401 for anonymous callers, and 403 without a rule', async () => {
