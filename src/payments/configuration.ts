@@ -9,6 +9,7 @@ import { configurations } from '../platform/settings/tables'
 import { getSettings } from '../platform/settings/tenant-settings'
 import { assertOutgoingAllowed } from '../tenancy/outgoing-hold'
 import type { Tenant } from '../tenancy/tenants'
+import { findConnectedKind, listAmountWarnings } from './amounts'
 import { parseCurrency } from './money'
 import { PAGE_URL_PATTERN, paymentsSettings } from './payments-settings'
 import { isProviderKind, providerKinds, providerOf } from './providers'
@@ -37,8 +38,9 @@ export async function get(ctx: Ctx, answer: HttpContext) {
 export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata }, answer: HttpContext) {
   const currency = parseCurrency(metadata.defaultCurrency)
   const changes = { metadata: currency ? { ...metadata, defaultCurrency: currency } : metadata }
-  await contentConfigurations.update(ctx, CONFIGURATION_KEY, changes, answer)
-  return get(ctx, answer)
+  const { warnings: sent = [] } = await contentConfigurations.update(ctx, CONFIGURATION_KEY, changes, answer)
+  const warnings = [...sent, ...(await listAmountWarnings(ctx.db, await findConnectedKind(ctx)))]
+  return { ...(await get(ctx, answer)), ...(warnings.length && { warnings }) }
 }
 
 /**

@@ -1,24 +1,18 @@
+import { CURRENCIES, exponentOf } from '../core/currencies'
+
 /** Amounts are integers in the smallest unit of their currency (minor units). Only the API has decimals. */
 
-/** Currencies whose smallest unit is not a hundredth (ISO 4217, table A.1). */
-const EXPONENT_BY_CURRENCY = new Map<string, number>([
-  ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ').map((code) => [code, 0] as const),
-  ...'BHD IQD JOD KWD LYD OMR TND'.split(' ').map((code) => [code, 3] as const),
-  ...'CLF UYW'.split(' ').map((code) => [code, 4] as const),
-])
-
-const ISO_CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
+const KNOWN_CURRENCIES = new Set(CURRENCIES)
 
 /** The largest amount, in minor units: a JSON number keeps these 15 digits whatever the exponent is. */
 export const MAX_MINOR_AMOUNT = 999_999_999_999_999
 
-/** Returns the number of decimal places of a currency. */
-export const exponentOf = (currency: string) => EXPONENT_BY_CURRENCY.get(currency) ?? 2
+export { exponentOf }
 
 /** Returns a currency code in the form of ISO 4217, or undefined for an unknown one. */
 export function parseCurrency(text: unknown): string | undefined {
   const code = typeof text === 'string' ? text.trim().toUpperCase() : ''
-  return ISO_CURRENCIES.has(code) ? code : undefined
+  return KNOWN_CURRENCIES.has(code) ? code : undefined
 }
 
 /**
@@ -32,6 +26,18 @@ export function toMinorUnits(amount: unknown, currency: string): number | undefi
   const minor = Number(divideRounded(digits * 10n ** BigInt(exponentOf(currency)), 10n ** BigInt(scale)))
   return Math.abs(minor) > MAX_MINOR_AMOUNT ? undefined : minor
 }
+
+/** Returns an amount of the API in minor units, or undefined unless the currency can hold it exactly. */
+export function toExactMinorUnits(amount: unknown, currency: string): number | undefined {
+  const minor = toMinorUnits(amount, currency)
+  if (minor === undefined) return
+  const { digits, scale } = parseDecimal(amount as number)
+  return digits * 10n ** BigInt(exponentOf(currency)) === BigInt(minor) * 10n ** BigInt(scale) ? minor : undefined
+}
+
+/** Rounds minor units half away from zero to a multiple of `step`. */
+export const roundToStep = (minor: number, step: number) =>
+  step === 1 ? minor : Number(divideRounded(BigInt(minor), BigInt(step))) * step
 
 /** Returns an amount in units of the currency, as the API shows it. */
 export const fromMinorUnits = (minor: number, currency: string) => minor / 10 ** exponentOf(currency)

@@ -5,6 +5,7 @@ import { startCheckout } from './checkout/checkout'
 import * as configuration from './configuration'
 import * as invoices from './invoices/invoices'
 import {
+  Cancellation,
   Checkout,
   Invoice,
   InvoiceList,
@@ -30,9 +31,10 @@ const checkoutRoutes = new Elysia({ prefix: '/checkout', tags: ['payments'] })
       description: "Returns a URL to redirect to, or a token for the provider's script.",
     },
   })
-  .put('/:subscriptionId/cancel', ({ ctx, params }) => cancel(ctx, params.subscriptionId), {
+  .put('/:subscriptionId/cancel', ({ ctx, params, body }) => cancel(ctx, params.subscriptionId, body ?? undefined), {
     can: 'user',
     params: t.Object({ subscriptionId: t.String() }),
+    body: Cancellation,
     response: { 200: Subscription, ...errorResponses },
     detail: { operationId: 'cancelCheckout', summary: 'Cancel a pending checkout' },
   })

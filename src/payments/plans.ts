@@ -2,16 +2,17 @@ import { eq } from 'drizzle-orm'
 import type { Ctx, PublicCtx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
-import { badRequest, type FieldError, notFound } from '../core/problem'
+import { badRequest, type FieldError, notFound, Problem, summarizeErrors } from '../core/problem'
 import { parseFlag } from '../core/shapes'
 import { getSettings } from '../platform/settings/tenant-settings'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Db } from '../storage/port'
+import { findAmountFlaw, findConnectedKind } from './amounts'
 import { findActor } from './billable-entity'
 import { fromMinorUnits, parseCurrency, toMinorUnits } from './money'
 import { paymentsSettings } from './payments-settings'
 import type { NewPlan, Plan as PlanResponse } from './shapes'
-import { type Plan, plans } from './tables'
+import { type Plan, type ProviderKind, plans } from './tables'
 
 const { _id, name, isActive, sortOrder, monthlyPrice, yearlyPrice, created, updated } = plans
 const sortable = { _id, name, isActive, sortOrder, monthlyPrice, yearlyPrice, created, updated }
@@ -51,7 +52,7 @@ export async function get({ db, actor }: Ctx, id: string): Promise<PlanResponse>
   return plan.isActive ? toPublicPlan(plan) : notFound('plan')
 }
 
-/** Creates a plan. @throws 400 without a name, or without a price unless the plan is dynamic */
+/** Creates a plan. @throws 400 INVALID_AMOUNT, or without a name, or without a price unless the plan is dynamic */
 export async function create(ctx: Ctx, input: NewPlan): Promise<PlanResponse> {
   const { defaultCurrency: currency } = await getSettings(ctx, paymentsSettings)
   const time = toIsoString(now())
@@ -60,18 +61,20 @@ export async function create(ctx: Ctx, input: NewPlan): Promise<PlanResponse> {
     ...{ dynamic: false, isActive: true, features: [], sortOrder: 0, limits: {}, metadata: {}, externalIds: {} },
     ...{ created: time, updated: time },
   }
-  const plan = applyChanges(blank, input)
+  const plan = applyChanges(blank, input, await findConnectedKind(ctx))
   await ctx.write((tx) => tx.insert(plans).values(plan))
   return toAdminPlan(plan)
 }
 
 /** Changes the given fields. Existing subscriptions keep their prices. @throws 400, 404 PLAN_NOT_FOUND */
-export const change = (ctx: Ctx, id: string, input: NewPlan): Promise<PlanResponse> =>
-  ctx.write(async (tx) => {
-    const plan = applyChanges(await getPlan(tx, id), input)
+export async function change(ctx: Ctx, id: string, input: NewPlan): Promise<PlanResponse> {
+  const kind = await findConnectedKind(ctx)
+  return ctx.write(async (tx) => {
+    const plan = applyChanges(await getPlan(tx, id), input, kind)
     await tx.update(plans).set(plan).where(eq(_id, id))
     return toAdminPlan(plan)
   })
+}
 
 /** Archives a plan: it accepts no new subscriptions, and existing ones continue. @throws 404 PLAN_NOT_FOUND */
 export const remove = (ctx: Ctx, id: string): Promise<PlanResponse> => change(ctx, id, { isActive: false })
@@ -81,8 +84,13 @@ export const getPlan = async (db: Pick<Db, 'select'>, id: string): Promise<Plan>
   (await db.select().from(plans).where(eq(_id, id)).get()) ?? notFound('plan')
 
 /** Returns the plan with the input applied. The result is validated as a whole. @throws 400 */
-function applyChanges(before: Plan, { monthlyPrice, yearlyPrice, currency: sent, ...input }: NewPlan): Plan {
+function applyChanges(
+  before: Plan,
+  { monthlyPrice, yearlyPrice, currency: sent, ...input }: NewPlan,
+  kind: ProviderKind | null,
+): Plan {
   const flaws: FieldError[] = []
+  const amountFlaws: FieldError[] = []
   const currency = sent === undefined ? before.currency : parseCurrency(sent)
   if (!currency)
     return badRequest({ path: '/currency', message: `"${sent}" is not an ISO 4217 currency such as USD or EUR.` })
@@ -92,8 +100,11 @@ function applyChanges(before: Plan, { monthlyPrice, yearlyPrice, currency: sent,
     const decimal = price === undefined ? current : price
     const minor = decimal === null ? null : toMinorUnits(decimal, currency)
     if (minor === undefined) flaws.push({ path: `/${path}`, message: `${path} is too large.` })
-    if (minor === 0 && decimal! > 0)
-      flaws.push({ path: `/${path}`, message: `${path} is below the smallest unit of ${currency}.` })
+    // What was stored before and comes back unchanged passes, whatever is connected now.
+    const isUnchanged = decimal === current && currency === before.currency
+    const flaw =
+      minor === undefined || decimal === null || isUnchanged ? undefined : findAmountFlaw(decimal, currency, kind)
+    if (flaw) amountFlaws.push({ path: `/${path}`, message: flaw })
     if (minor === null && !after.dynamic)
       flaws.push({ path: `/${path}`, message: `${path} is required unless the plan is dynamic.` })
     return minor ?? null
@@ -104,6 +115,8 @@ function applyChanges(before: Plan, { monthlyPrice, yearlyPrice, currency: sent,
   }
   if (!after.name) flaws.push({ path: '/name', message: 'name is required.' })
   if (flaws.length) badRequest(...flaws)
+  if (amountFlaws.length)
+    throw new Problem(400, 'INVALID_AMOUNT', summarizeErrors(amountFlaws), { details: amountFlaws })
   return { ...after, ...prices }
 }
 

@@ -1,7 +1,7 @@
 import { type Static, t } from 'elysia'
 import { email, orEmpty } from '../accounts/shapes'
 import { listParameter } from '../core/query-lists'
-import { id, jsonObject, line, partialOf, strictObject, text, time } from '../core/shapes'
+import { id, jsonObject, line, optionalBody, partialOf, strictObject, text, time, withKeyPolicy } from '../core/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
 import type { ProviderKind } from './tables'
 
@@ -46,6 +46,7 @@ export const NewPlan = t.Object(
     externalIds: maybe(ProviderIds),
   },
   {
+    ...withKeyPolicy({ unsupported: ['trialDays', 'trialRequiresPaymentMethod', 'family', 'seats', 'meters'] }),
     'x-schema': {
       required: ['name'],
       anyOf: [
@@ -199,20 +200,23 @@ const adminOnlyField = (description: string, schema: object) =>
 const entityTypeSchema = { anyOf: [{ type: 'string', enum: ['user', 'workspace'] }, { type: 'null' }] }
 const amountSchema = { type: ['number', 'null'], exclusiveMinimum: 0 }
 
-export const NewSubscription = t.Object({
-  planId: id,
-  billingCycle: BillingCycle,
-  couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
-  billableEntityType: adminOnlyField('type of the billable entity', entityTypeSchema),
-  billableEntityId: adminOnlyField('the id of the user or the workspace', { type: ['string', 'null'] }),
-  dynamicAmount: adminOnlyField('price per BillingCycle, for dynamic plans', amountSchema),
-})
+export const NewSubscription = t.Object(
+  {
+    planId: id,
+    billingCycle: BillingCycle,
+    couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
+    billableEntityType: adminOnlyField('type of the billable entity', entityTypeSchema),
+    billableEntityId: adminOnlyField('the id of the user or the workspace', { type: ['string', 'null'] }),
+    dynamicAmount: adminOnlyField('price per cycle, for dynamic plans', amountSchema),
+  },
+  withKeyPolicy({ unsupported: ['quantity', 'trialDays'] }),
+)
 export type NewSubscription = Static<typeof NewSubscription>
 
 export const PricePreviewRequest = t.Object({
   billingCycle: BillingCycle,
   couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
-  amount: maybe(t.Nullable(t.Number({ description: 'price per BillingCycle, for dynamic plans' }))),
+  amount: maybe(t.Nullable(t.Number({ description: 'price per cycle, for dynamic plans' }))),
   start: maybe(t.String({ description: 'when the subscription begins, ISO 8601; default: now' })),
   payments: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: 60, description: 'how many payments; default: 12' })),
 })
@@ -252,6 +256,12 @@ export const DynamicAmount = t.Object(
   { amount: maybe(t.Unknown({ 'x-schema': { type: 'number', exclusiveMinimum: 0 } })) },
   { 'x-schema': { required: ['amount'] } },
 )
+/** A cancellation takes effect at once. */
+export const Cancellation = optionalBody(
+  t.Object({ atPeriodEnd: maybe(t.Nullable(t.Boolean({ description: 'must be false: it is cancelled at once' }))) }),
+)
+export type Cancellation = Static<typeof Cancellation>
+
 export const CouponAttachment = t.Object({ couponCode: t.Nullable(t.String({ maxLength: 200 })) })
 
 const redirectUrlShape = maybe(t.Nullable(t.String({ maxLength: 2_000 })))
@@ -269,11 +279,12 @@ export const NewCheckout = t.Object(
     cancelUrl: redirectUrlShape,
     billableEntityType: adminOnlyField('type of the billable entity', entityTypeSchema),
     billableEntityId: adminOnlyField('the id of the user or the workspace', { type: ['string', 'null'] }),
-    amount: adminOnlyField('price per BillingCycle, for dynamic plans', amountSchema),
+    amount: adminOnlyField('price per cycle, for dynamic plans', amountSchema),
     customer: maybe(Customer),
     reset: maybe(t.Boolean({ description: 'cancels the existing subscription of the entity first' })),
   },
   {
+    ...withKeyPolicy({ unsupported: ['productId', 'quantity', 'trialDays'] }),
     'x-schema': {
       anyOf: [
         { 'x-name': 'of subscription', required: ['subscriptionId'] },
@@ -319,5 +330,13 @@ export const InvoiceList = t.Object({
   status: listParameter('paid, open or void'),
 })
 
-export const PaymentsConfiguration = t.Object({ key: t.Literal('payments-configuration'), metadata: jsonObject })
+export const PaymentsConfiguration = t.Object({
+  key: t.Literal('payments-configuration'),
+  metadata: jsonObject,
+  warnings: maybe(
+    t.Array(t.Object({ path: t.String(), message: t.String() }), {
+      description: 'such as prices that the connected provider cannot charge',
+    }),
+  ),
+})
 export const PaymentsConfigurationChange = t.Object({ metadata: maybe(jsonObject) })

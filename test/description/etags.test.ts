@@ -74,7 +74,7 @@ test('every path whose PUT takes a version is among those that are tried here', 
   expect(versioned.sort()).toEqual(Object.keys(things).sort())
 })
 
-describe('what is read says which version it is, and a write takes that version and no other', () => {
+describe('a resource that is read says its version, and a write takes that version and no other', () => {
   test.each(Object.entries(things))('%s', async (path, { change }) => {
     const url = path
       .replace('/api', '')

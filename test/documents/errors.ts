@@ -81,7 +81,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   ],
   INTEGRATION_SOURCE_NOT_FOUND: [[404], 'There is no such connection.'],
   INTERNAL: [[500], 'A bug, or a failure that the log explains under the request id in `details`.'],
-  INVALID_AMOUNT: [[400], 'The amount is not positive, or smaller than the smallest unit of its currency.'],
+  INVALID_AMOUNT: [[400], 'The amount is not positive, or its currency or the connected provider cannot hold it.'],
   INVALID_CHALLENGE: [[400, 401], 'The sign-in or registration has expired; start again.'],
   INVALID_CODE: [[401, 403], 'The code of a second factor or of a mail is wrong, has expired, or was used before.'],
   INVALID_COUPON_DATA: [[400], 'The coupon would make no sense; `details` lists the problems.'],

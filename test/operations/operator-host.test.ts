@@ -17,7 +17,7 @@ describe("the operator's page", () => {
     config.ATOLL_PUBLIC_HOSTS = ''
   })
 
-  test('is at loopback names, apart from other windows, and at no host of a tenant', async () => {
+  test('the page of the operator is at loopback names, apart from other windows, and at no host of a tenant', async () => {
     const t = await createTestTenant()
     const own = await open('http://localhost:3000')
     expect([own.status, own.opener]).toEqual([200, 'same-origin'])
@@ -31,7 +31,7 @@ describe("the operator's page", () => {
     expect(admin.text).not.toContain('data-operator')
   })
 
-  test('is at the hosts of ATOLL_PUBLIC_HOSTS only, where that is set', async () => {
+  test('the page is at the hosts of ATOLL_PUBLIC_HOSTS only, where that is set', async () => {
     config.ATOLL_PUBLIC_HOSTS = 'atoll.example.com'
     expect((await open('https://atoll.example.com')).status).toBe(200)
     expect((await open('http://localhost')).status).toBe(404)

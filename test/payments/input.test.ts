@@ -23,12 +23,12 @@ test('POST /checkout rejects an invalid e-mail address of the customer with 400 
   expect(stripe.seen.length).toBe(requestCount)
 })
 
-test('POST /plans rejects a price that rounds to zero with 400 INVALID_INPUT', async () => {
-  for (const monthlyPrice of [0.004, 1e-7])
+test('POST /plans rejects a price below the smallest unit with 400 INVALID_AMOUNT', async () => {
+  for (const monthlyPrice of [0.004, 0.005, 1e-7])
     expect(statusAndCode(await admin.post('/plans', { name: 'Cheap', monthlyPrice, yearlyPrice: 1 }))).toEqual([
-      ...[400, 'INVALID_INPUT'],
+      ...[400, 'INVALID_AMOUNT'],
     ])
-  expect((await at.createPlan({ name: 'Cheap', monthlyPrice: 0.005, yearlyPrice: 0 })).monthlyPrice).toBe(0.01)
+  expect((await at.createPlan({ name: 'Cheap', monthlyPrice: 0.01, yearlyPrice: 0 })).monthlyPrice).toBe(0.01)
 })
 
 test('POST /coupons accepts existing dates and times as validUntil, and rejects others with 400 INVALID_COUPON_DATA', async () => {

@@ -1383,6 +1383,11 @@ export interface components {
             writes: number;
             costly: number;
         };
+        CancelSubscriptionInput: {
+            atPeriodEnd?: boolean | null;
+        } & {
+            [key: string]: unknown;
+        };
         Certificate: {
             host: string;
             tenant: string | null;
@@ -3166,11 +3171,16 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
+            warnings?: components["schemas"]["PaymentsConfigurationWarning"][];
         };
         PaymentsConfigurationChange: {
             metadata?: {
                 [key: string]: unknown;
             };
+        };
+        PaymentsConfigurationWarning: {
+            path: string;
+            message: string;
         };
         PermissionExplanation: {
             blueprint: string;
@@ -3390,7 +3400,7 @@ export interface components {
         };
         ProviderEventReceipt: {
             /** @enum {string} */
-            status: "processed" | "duplicate" | "ignored" | "parked";
+            status: "processed" | "duplicate" | "ignored" | "parked" | "failed";
         };
         ProviderIds: {
             stripe?: components["schemas"]["ExternalIds"];
@@ -4123,6 +4133,7 @@ export type BlueprintDryRun = components['schemas']['BlueprintDryRun'];
 export type BlueprintHistory = components['schemas']['BlueprintHistory'];
 export type BlueprintHistoryLimits = components['schemas']['BlueprintHistoryLimits'];
 export type CallerLimits = components['schemas']['CallerLimits'];
+export type CancelSubscriptionInput = components['schemas']['CancelSubscriptionInput'];
 export type Certificate = components['schemas']['Certificate'];
 export type ChartGroupName = components['schemas']['ChartGroupName'];
 export type ChatCompletion = components['schemas']['ChatCompletion'];
@@ -4375,6 +4386,7 @@ export type PasskeySignInStart = components['schemas']['PasskeySignInStart'];
 export type PasswordReset = components['schemas']['PasswordReset'];
 export type PaymentsConfiguration = components['schemas']['PaymentsConfiguration'];
 export type PaymentsConfigurationChange = components['schemas']['PaymentsConfigurationChange'];
+export type PaymentsConfigurationWarning = components['schemas']['PaymentsConfigurationWarning'];
 export type PermissionExplanation = components['schemas']['PermissionExplanation'];
 export type PermissionExplanationUser = components['schemas']['PermissionExplanationUser'];
 export type PieChart = components['schemas']['PieChart'];
@@ -9175,6 +9187,11 @@ export interface operations {
                 id: string;
             };
         };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CancelSubscriptionInput"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -9209,6 +9226,11 @@ export interface operations {
         parameters: {
             path: {
                 subscriptionId: string;
+            };
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CancelSubscriptionInput"];
             };
         };
         responses: {

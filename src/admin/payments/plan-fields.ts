@@ -1,3 +1,4 @@
+import { CURRENCIES } from '../../core/currencies'
 import type { FormField, FormValues } from '../fields/field-form'
 import { CustomerPreview } from './customer-preview'
 import { PlanLimitsInput } from './plan-limits-input'
@@ -6,8 +7,7 @@ import type { ProviderKind } from './providers/provider-kind'
 
 const isDynamic = ({ dynamic }: FormValues) => dynamic === true
 
-/** ISO 4217, as the browser knows it. */
-export const currencies = Intl.supportedValuesOf('currency')
+export const currencies = CURRENCIES
 
 const externalIdFields = (kind: ProviderKind): FormField[] =>
   Object.entries(providers[kind].planIds).map(([key, title]) => ({

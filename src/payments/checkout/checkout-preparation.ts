@@ -3,6 +3,7 @@ import type { Ctx } from '../../accounts/context'
 import { now } from '../../core/clock'
 import { badRequest, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
+import { assertHeld, requirePositiveAmount } from '../amounts'
 import {
   assertEntityExists,
   callerEntity,
@@ -13,20 +14,14 @@ import {
 import type { ConnectedProvider } from '../configuration'
 import { requireRedeemableByCode, requireRedeemableById, throwNoRedemptionsLeft } from '../coupons/validation'
 import type { NewCheckout } from '../shapes'
-import {
-  getActivePlan,
-  insertPending,
-  newSubscription,
-  requirePositiveAmount,
-  withCoupon,
-} from '../subscriptions/new-subscription'
+import { getActivePlan, insertPending, newSubscription, withCoupon } from '../subscriptions/new-subscription'
 import { scheduleProviderCancel } from '../subscriptions/schedule'
-import { priceOf } from '../subscriptions/serializer'
+import { isPaidLater, priceOf } from '../subscriptions/serializer'
 import { findActiveSubscription, transition } from '../subscriptions/state-machine'
 import { emitStatusChange } from '../subscriptions/subscription-events'
 import { getSubscription } from '../subscriptions/subscriptions'
 import { shownStatus } from '../subscriptions/transitions'
-import { type Plan, type Subscription, subscriptions, VARYING_CHECKOUT_AMOUNT } from '../tables'
+import { type Plan, type ProviderKind, type Subscription, subscriptions, VARYING_CHECKOUT_AMOUNT } from '../tables'
 
 /** How long, in ms, no other checkout of the entity may start: longer than a provider may take. */
 const CHECKOUT_CLAIM_MS = 60_000
@@ -57,16 +52,17 @@ export async function prepareCheckout(
   input: NewCheckout,
   source: ConnectedProvider | Problem,
 ): Promise<CheckoutPreparation> {
+  const kind = source instanceof Problem ? null : source.kind
   const { row, plan, before } = input.subscriptionId
     ? await loadPendingSubscription(tx, ctx, input.subscriptionId)
-    : await draftSubscription(tx, ctx, input)
+    : await draftSubscription(tx, ctx, input, kind)
   const current = await findActiveSubscription(tx, row)
   if (current && !input.reset) throw activeExistsProblem(current._id)
   const inTheWay = current ?? (input.reset && (await findPastDue(tx, row)))
   await assertNoOtherCheckout(tx, row)
   const subscription = await applyCoupon(tx, row, input.couponCode)
-  const amount = priceOf(subscription) ?? throwUnpriced(plan)
-  const connected = amount > 0 ? requirePayable(source, subscription, plan) : undefined
+  const amount = priceOf({ ...subscription, providerKind: kind }) ?? throwUnpriced(plan)
+  const connected = amount > 0 || isPaidLater(subscription) ? requirePayable(source, subscription, plan) : undefined
   if (inTheWay) return { inTheWay }
   if (!connected) return { free: await activateFree(tx, ctx, subscription, before) }
   const claimed = {
@@ -108,12 +104,13 @@ async function draftSubscription(
   tx: Tx,
   ctx: Ctx,
   input: NewCheckout,
+  kind: ProviderKind | null,
 ): Promise<{ row: Subscription; plan: Plan; before?: undefined }> {
   const { planId, billingCycle, amount } = input
   if (!planId) return badRequest({ path: '/planId', message: 'subscriptionId or planId is required.' })
   const plan = await getActivePlan(tx, planId)
   const isPriceGiven = plan.dynamic && ctx.actor.privileged && amount !== undefined && amount !== null
-  const minor = isPriceGiven ? requirePositiveAmount(amount, plan.currency) : null
+  const minor = isPriceGiven ? requirePositiveAmount(amount, plan.currency, kind) : null
   if (plan.dynamic && minor === null) {
     const message =
       'This plan is priced per subscription. Create a subscription first and have an administrator set its price.'
@@ -167,6 +164,8 @@ function requirePayable(source: ConnectedProvider | Problem, row: Subscription, 
   if (source instanceof Problem) throw source
   const { provider, connection, kind } = source
   const externalIds = plan.externalIds[kind] ?? {}
+  assertHeld(row.basePrice!, row.currency, kind)
+  if (isPaidLater(row) && provider.needsPaidStart) throw notFreeAtStartProblem(kind)
   provider.assertPriceConfigured?.(connection, {
     externalIds,
     billingCycle: row.billingCycle,
@@ -174,6 +173,13 @@ function requirePayable(source: ConnectedProvider | Problem, row: Subscription, 
   })
   return source
 }
+
+const notFreeAtStartProblem = (kind: ProviderKind) =>
+  new Problem(
+    400,
+    'COUPON_NOT_APPLICABLE',
+    `${kind} cannot begin a subscription for free that is paid later. Use a coupon of less than 100 %.`,
+  )
 
 /** Returns whether the price was set for this subscription alone, whatever its plan is now. */
 export const hasOwnPrice = ({ dynamicAmount }: Subscription) => dynamicAmount !== null

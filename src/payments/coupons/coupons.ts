@@ -10,10 +10,11 @@ import { getSettings } from '../../platform/settings/tenant-settings'
 import { Conflict } from '../../storage/errors'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
 import type { Db } from '../../storage/port'
+import { findAmountFlaw, findConnectedKind } from '../amounts'
 import { fromMinorUnits, MAX_MINOR_AMOUNT, parseCurrency, toMinorUnits } from '../money'
 import { paymentsSettings } from '../payments-settings'
 import { CouponData, type Coupon as CouponResponse } from '../shapes'
-import { type Coupon, coupons } from '../tables'
+import { type Coupon, coupons, type ProviderKind } from '../tables'
 
 const { _id, code, isActive, currentRedemptions, validFrom, validUntil, created, updated } = coupons
 const sortable = { _id, code, isActive, currentRedemptions, validFrom, validUntil, created, updated }
@@ -35,7 +36,8 @@ export async function create(ctx: Ctx, input: Record<string, unknown>): Promise<
   const { defaultCurrency } = await getSettings(ctx, paymentsSettings)
   const time = toIsoString(now())
   const fresh = { _id: Bun.randomUUIDv7(), currentRedemptions: 0, created: time, updated: time }
-  const coupon: Coupon = { ...fresh, ...validateCouponData(DEFAULT_COUPON_DATA, input, defaultCurrency) }
+  const kind = await findConnectedKind(ctx)
+  const coupon: Coupon = { ...fresh, ...validateCouponData(DEFAULT_COUPON_DATA, input, defaultCurrency, kind) }
   await rethrowCodeConflict(ctx.write((tx) => tx.insert(coupons).values(coupon)))
   return toCoupon(coupon)
 }
@@ -46,12 +48,13 @@ export async function create(ctx: Ctx, input: Record<string, unknown>): Promise<
  */
 export async function change(ctx: Ctx, id: string, input: Record<string, unknown>): Promise<CouponResponse> {
   const { defaultCurrency } = await getSettings(ctx, paymentsSettings)
+  const kind = await findConnectedKind(ctx)
   return rethrowCodeConflict(
     ctx.write(async (tx) => {
       const before = await getCoupon(tx, id)
       const coupon = {
         ...before,
-        ...validateCouponData(toCoupon(before), input, defaultCurrency),
+        ...validateCouponData(toCoupon(before), input, defaultCurrency, kind),
         updated: toIsoString(now()),
       }
       await tx.update(coupons).set(coupon).where(eq(_id, id))
@@ -84,7 +87,12 @@ const DEFAULT_COUPON_DATA = {
 }
 
 /** Returns the coupon with the input applied, as it is stored. @throws 400 INVALID_COUPON_DATA with all errors */
-function validateCouponData(before: Partial<CouponResponse>, input: Record<string, unknown>, defaultCurrency: string) {
+function validateCouponData(
+  before: Partial<CouponResponse>,
+  input: Record<string, unknown>,
+  defaultCurrency: string,
+  kind: ProviderKind | null,
+) {
   const sent = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
   const data = Value.Clean(CouponData, { ...before, ...sent }) as CouponData
   if (typeof data.code === 'string') data.code = data.code.trim()
@@ -99,6 +107,9 @@ function validateCouponData(before: Partial<CouponResponse>, input: Record<strin
   const amount = fixed && currency ? toMinorUnits(discountValue, currency) : 0
   if (amount === undefined)
     addError('/discountValue', `A discount is at most ${fromMinorUnits(MAX_MINOR_AMOUNT, currency!)}.`)
+  const isUnchanged = before.discountValue === discountValue && before.currency === currency
+  const flaw = fixed && currency && amount && !isUnchanged ? findAmountFlaw(discountValue, currency, kind) : undefined
+  if (flaw) addError('/discountValue', flaw)
   if (!fixed && discountValue > 100) addError('/discountValue', 'A percentage is at most 100.')
   if ((unit === null) !== (value === null))
     addError('/benefitDurationUnit', 'benefitDurationUnit and benefitDurationValue must be set together.')

@@ -7,7 +7,16 @@ import { decodeUtf8 } from './webhook-signature'
 export type EventReader<Data> = (data: Data, occurredAt: number) => Partial<ProviderEvent>
 
 /** The parts of an event, of which nothing is known yet but that they come from the provider. */
-type EventParts<Data> = { id?: unknown; type?: unknown; occurredAt?: unknown; data?: Data | null }
+type EventParts<Data> = {
+  id?: unknown
+  type?: unknown
+  occurredAt?: unknown
+  data?: Data | null
+  /** Why no event of this form can be understood, whatever its type is. */
+  misfit?: string
+  /** Why an event with a meaning cannot be understood: its version is unknown. */
+  unknownVersion?: string
+}
 
 /**
  * Returns a parser of verified bodies. Events without a reader have no meaning. `Data` has the fields, all optional, that the
@@ -19,10 +28,14 @@ export function createEventParser<Body, Data extends object>(
 ) {
   const readerByType = toMap(readers)
   return (raw: Uint8Array): ProviderEvent => {
-    const { id, type, occurredAt, data } = select(parseEventBody<Body>(raw))
+    const { id, type, occurredAt, data, misfit, unknownVersion } = select(parseEventBody<Body>(raw))
     const event = requireEventHead(id, type, parseTime(occurredAt))
-    if (typeof data !== 'object' || data === null) return event
-    return { ...event, ...readerByType.get(event.type)?.(data, event.occurredAt) }
+    const read = readerByType.get(event.type)
+    if (misfit) return { ...event, unreadable: misfit }
+    if (!read) return event
+    if (unknownVersion) return { ...event, unreadable: unknownVersion }
+    if (typeof data !== 'object' || data === null) return { ...event, unreadable: 'The event has no data.' }
+    return { ...event, ...read(data, event.occurredAt) }
   }
 }
 
@@ -64,6 +77,16 @@ export function parsePeriod(start: unknown, end: unknown): Period | Record<strin
 
 /** Returns the value if it is a text that is not empty. */
 export const nonEmptyText = (value: unknown) => (typeof value === 'string' && value ? value : undefined)
+
+/** Returns why an event is not understood whose subscription has a status that is not among the known ones, if so. */
+export const unknownStatus = (
+  status: string | undefined,
+  known: { has(status: string): boolean },
+  ...more: string[]
+) =>
+  !status || known.has(status) || more.includes(status)
+    ? {}
+    : { meaning: undefined, unreadable: `The subscription has the status "${status}", which Atoll does not know.` }
 
 /** Returns the tenant and the subscription from the metadata that a checkout has sent. */
 export const parseOwnMetadata = (metadata: Record<string, unknown> | null | undefined) => ({

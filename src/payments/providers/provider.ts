@@ -97,6 +97,8 @@ export type ProviderEvent = ProviderState & {
   /** The provider's id of the checkout, if the event is about one. */
   externalCheckoutId?: string
   invoice?: ProviderInvoice
+  /** A sentence that says why an event that matters cannot be understood, such as its version. */
+  unreadable?: string
 }
 
 /**
@@ -145,6 +147,8 @@ export type Provider<Kind extends ProviderKind = ProviderKind> = {
   verifiesRemotely?: true
   /** Parses a verified body. @throws 400 INVALID_INPUT when it is no event */
   parseEvent(raw: Uint8Array): ProviderEvent
+  /** Whether it refuses subscriptions that cost nothing at first. */
+  needsPaidStart?: true
   /** How long, in ms, a customer may still approve a checkout for which `cancel` returns false. */
   approvalWindowMs?: number
   /**

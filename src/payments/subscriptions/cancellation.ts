@@ -2,13 +2,14 @@ import { and, eq, notInArray } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
 import type { DeletedOwner } from '../../accounts/owner-deleted'
 import { HOUR_MS, now, toIsoString } from '../../core/clock'
-import { Problem } from '../../core/problem'
+import { badRequest, Problem } from '../../core/problem'
 import { enqueue } from '../../jobs/queue'
 import { JobError, type JobHandler } from '../../jobs/worker'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { requireBuyer, requireOwn, subscriptionsOfEntity } from '../billable-entity'
 import { getSubscriptionProvider, undefinedIfNotFound } from '../configuration'
+import type { Cancellation } from '../shapes'
 import { type Subscription, subscriptions } from '../tables'
 import { CANCEL_JOB } from './job-kinds'
 import { isLinked, isSameLink, scheduleProviderCancel } from './schedule'
@@ -22,7 +23,9 @@ import { hasEnded, isUnpaidCheckout, shownStatus, TERMINAL_STATUSES } from './tr
  * `cancelRequested`, and the cancellation is retried. A canceled subscription is returned as it is.
  * @throws 403, 404, 409 SUBSCRIPTION_ENDED, 502 PROVIDER_ERROR
  */
-export async function cancel(ctx: Ctx, id: string) {
+export async function cancel(ctx: Ctx, id: string, input?: Cancellation) {
+  if (input?.atPeriodEnd)
+    badRequest({ path: '/atPeriodEnd', message: 'atPeriodEnd is not supported: a subscription is cancelled at once.' })
   const row = requireOwn(ctx, await getSubscription(ctx.db, id))
   await requireBuyer(ctx, row)
   if (shownStatus(row) === 'expired' && row.status !== 'paused' && !row.conflict)

@@ -5,7 +5,6 @@ import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { type Billable, subscriptionsOfEntity } from '../billable-entity'
 import type { Cycle } from '../billing-period'
-import { toMinorUnits } from '../money'
 import { getPlan } from '../plans'
 import { type Coupon, type Plan, type Subscription, subscriptions } from '../tables'
 import { scheduleLifecycle } from './schedule'
@@ -17,13 +16,6 @@ export async function getActivePlan(db: Pick<Db, 'select'>, id: string): Promise
   const plan = await getPlan(db, id)
   if (plan.isActive) return plan
   throw new Problem(400, 'PLAN_NOT_ACTIVE', 'This plan is archived. Choose another.')
-}
-
-/** Returns an amount in minor units. @throws 400 INVALID_AMOUNT when it is not a positive number, or rounds to 0 */
-export function requirePositiveAmount(amount: unknown, currency: string): number {
-  const minor = toMinorUnits(amount, currency)
-  if (minor && minor > 0) return minor
-  throw new Problem(400, 'INVALID_AMOUNT', `The amount must be positive and at least the smallest unit of ${currency}.`)
 }
 
 /** Returns the price of a plan for a cycle, in minor units. */

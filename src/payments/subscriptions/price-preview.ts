@@ -1,6 +1,7 @@
 import type { Ctx } from '../../accounts/context'
 import { now, parseIsoDateTime, toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
+import { findConnectedKind, requirePositiveAmount } from '../amounts'
 import { callerEntity, requireOwn } from '../billable-entity'
 import { countedStarts, cycleSpan } from '../billing-period'
 import { benefitEndOf } from '../coupons/redemption'
@@ -8,8 +9,8 @@ import { requireRedeemableByCode } from '../coupons/validation'
 import { fromMinorUnits } from '../money'
 import type { PricePreview, PricePreviewRequest } from '../shapes'
 import type { Subscription } from '../tables'
-import { getActivePlan, newSubscription, requirePositiveAmount, withCoupon } from './new-subscription'
-import { priceOf } from './serializer'
+import { getActivePlan, newSubscription, withCoupon } from './new-subscription'
+import { isPaidLater, priceOf } from './serializer'
 import { getSubscription } from './subscriptions'
 import { isOver } from './transitions'
 
@@ -23,8 +24,9 @@ const DEFAULT_PAYMENTS = 12 // of a year, when they are monthly
 export async function previewPlan(ctx: Ctx, id: string, input: PricePreviewRequest): Promise<PricePreview> {
   const start = parseStart(input.start)
   const plan = await getActivePlan(ctx.db, id)
-  const amount = plan.dynamic ? requirePositiveAmount(input.amount, plan.currency) : null
-  const fresh = newSubscription(plan, input.billingCycle, callerEntity(ctx), amount)
+  const providerKind = await findConnectedKind(ctx)
+  const amount = plan.dynamic ? requirePositiveAmount(input.amount, plan.currency, providerKind) : null
+  const fresh = { ...newSubscription(plan, input.billingCycle, callerEntity(ctx), amount), providerKind }
   const code = input.couponCode
   const row = code ? withCoupon(fresh, await requireRedeemableByCode(ctx.db, code, fresh, 400, start)) : fresh
   return preview(withBenefit(row, start), start, input.payments ?? DEFAULT_PAYMENTS)
@@ -58,7 +60,8 @@ function withBenefit(row: Subscription, start: number): Subscription {
 
 /** A subscription that begins with a price of 0 has no provider, so nobody pays later either. */
 const isFree = (row: Subscription, start: number) =>
-  row.externalSubscriptionId === null && (row.status === 'pending' ? priceOf(row, start) === 0 : true)
+  row.externalSubscriptionId === null &&
+  (row.status === 'pending' ? priceOf(row, start) === 0 && !isPaidLater(row) : true)
 
 function preview(row: Subscription, start: number, count: number): PricePreview {
   const { currency, billingCycle, basePrice, couponBenefitEndsAt } = row

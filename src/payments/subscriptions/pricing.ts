@@ -6,6 +6,7 @@ import { enqueue } from '../../jobs/queue'
 import type { JobHandler } from '../../jobs/worker'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
+import { findConnectedKind, requirePositiveAmount } from '../amounts'
 import { getSubscriptionProvider } from '../configuration'
 import { normalizeCode } from '../coupons/coupons'
 import { benefitEndOf, NO_COUPON, redeem } from '../coupons/redemption'
@@ -14,7 +15,7 @@ import { getPlan } from '../plans'
 import { type Subscription, subscriptions } from '../tables'
 import { throwJobFailure } from './cancellation'
 import { REPRICE_JOB } from './job-kinds'
-import { requirePositiveAmount, withCoupon } from './new-subscription'
+import { withCoupon } from './new-subscription'
 import { scheduleBenefitEnd, scheduleLifecycle } from './schedule'
 import { priceOf, toSubscription } from './serializer'
 import { assertNotEnded, findSubscription, getSubscription } from './subscriptions'
@@ -25,8 +26,8 @@ import { isOver } from './transitions'
  * @throws 400 INVALID_AMOUNT, PLAN_NOT_DYNAMIC, 404 SUBSCRIPTION_NOT_FOUND, 409 SUBSCRIPTION_ENDED, 502 PROVIDER_ERROR
  */
 export async function setAmount(ctx: Ctx, id: string, { amount }: { amount?: unknown }) {
-  const { currency } = await getSubscription(ctx.db, id)
-  const minor = requirePositiveAmount(amount, currency)
+  const { currency, providerKind } = await getSubscription(ctx.db, id)
+  const minor = requirePositiveAmount(amount, currency, providerKind ?? (await findConnectedKind(ctx)))
   return changePrice(ctx, id, async (tx, row) => {
     assertNotEnded(row)
     if (!(await getPlan(tx, row.planId)).dynamic)

@@ -3,6 +3,7 @@ import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
 import { IdParams, toJsonOrNull } from '../../core/shapes'
 import {
+  Cancellation,
   CouponAttachment,
   DynamicAmount,
   NewSubscription,
@@ -108,9 +109,10 @@ export const subscriptionRoutes = new Elysia({ prefix: '/subscriptions', tags: [
       description: '`null` removes the coupon.',
     },
   })
-  .put('/:id/cancel', ({ ctx, params }) => cancel(ctx, params.id), {
+  .put('/:id/cancel', ({ ctx, params, body }) => cancel(ctx, params.id, body ?? undefined), {
     can: 'user',
     params: IdParams,
+    body: Cancellation,
     response: changeResponses,
     detail: { operationId: 'cancelSubscription', summary: 'Cancel a subscription' },
   })

@@ -9,7 +9,7 @@ import { priceOf } from './serializer'
 import { SHOWN_STATUSES, type ShownStatus, shownStatus } from './transitions'
 
 const { _id, status, currency, billingCycle, basePrice, discount, couponBenefitEndsAt, ...more } = subscriptions
-const { externalSubscriptionId, pause } = more
+const { externalSubscriptionId, pause, providerKind } = more
 const MONTHS_PER_YEAR = 12
 const ROWS_PER_BATCH = 500 // rows read before other work gets a turn
 
@@ -46,7 +46,7 @@ const readBatch = (db: Db, last: string) =>
   db
     .select({
       ...{ _id, status, currency, billingCycle, basePrice, discount, couponBenefitEndsAt },
-      ...{ externalSubscriptionId, pause },
+      ...{ externalSubscriptionId, pause, providerKind },
     })
     .from(subscriptions)
     .where(gt(_id, last))

@@ -5,6 +5,7 @@ import { badRequest, notFound, Problem } from '../../core/problem'
 import { parseFlag } from '../../core/shapes'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
 import type { Db } from '../../storage/port'
+import { findConnectedKind, requirePositiveAmount } from '../amounts'
 import {
   assertEntityExists,
   callerEntity,
@@ -19,7 +20,7 @@ import { filterByParameter } from '../list-filter'
 import { toAdminPlan } from '../plans'
 import type { NewSubscription } from '../shapes'
 import { plans, type Subscription, subscriptions } from '../tables'
-import { getActivePlan, insertPending, newSubscription, requirePositiveAmount, withCoupon } from './new-subscription'
+import { getActivePlan, insertPending, newSubscription, withCoupon } from './new-subscription'
 import { toSubscription } from './serializer'
 import { emitStatusChange } from './subscription-events'
 import { ACTIVE_STATUSES, isOver, SHOWN_STATUSES, type Status, shownStatus, storedStatuses } from './transitions'
@@ -109,12 +110,13 @@ export async function create(ctx: Ctx, input: NewSubscription) {
     badRequest({ path: '/billableEntityType', message: 'billableEntityType and billableEntityId are required.' })
   const entity = givenEntity ?? callerEntity(ctx)
   await requireBuyer(ctx, entity)
+  const kind = await findConnectedKind(ctx)
   return ctx.write(async (tx) => {
     const plan = await getActivePlan(tx, input.planId)
     await assertEntityExists(tx, entity)
     const { dynamicAmount } = ctx.actor.privileged && plan.dynamic ? input : {}
     const hasNoAmount = dynamicAmount === undefined || dynamicAmount === null
-    const amount = hasNoAmount ? null : requirePositiveAmount(dynamicAmount, plan.currency)
+    const amount = hasNoAmount ? null : requirePositiveAmount(dynamicAmount, plan.currency, kind)
     const fresh = newSubscription(plan, input.billingCycle, entity, amount)
     const { couponCode } = input
     const row = couponCode ? withCoupon(fresh, await requireRedeemableByCode(tx, couponCode, fresh)) : fresh

@@ -24,6 +24,7 @@ export async function applyEvent(
   senders: Set<string>,
 ): Promise<EventResult> {
   const { meaning, externalSubscriptionId, subscriptionId = null } = event
+  if (event.unreadable) return { status: 'failed', subscriptionId: null, outcome: event.unreadable }
   if (!meaning) return { status: 'ignored', subscriptionId: null, outcome: `Events of type ${event.type} are ignored.` }
   if (event.tenant !== undefined && event.tenant !== ctx.tenant)
     return { status: 'ignored', subscriptionId: null, outcome: 'The event belongs to another tenant.' }
@@ -43,9 +44,13 @@ export async function applyEvent(
   })
   if (after.externalSubscriptionId && after.externalSubscriptionId !== subscription.externalSubscriptionId)
     await retryParkedEvents(tx, ctx, kind, after.externalSubscriptionId)
-  if (meaning === 'paid') await voidPlaceholderInvoices(tx, ctx, after, kind)
+  if (meaning === 'paid' && !isOverdueSince(after, event)) await voidPlaceholderInvoices(tx, ctx, after, kind)
   return { status: 'processed', subscriptionId: subscription._id, outcome: why ?? null }
 }
+
+/** Returns whether a later payment than that of the event has failed. */
+const isOverdueSince = ({ pastDueSince }: Subscription, { occurredAt }: ProviderEvent) =>
+  pastDueSince !== null && Date.parse(pastDueSince) > occurredAt
 
 /** The end of a checkout says nothing about the status, so a subscription that began with a trial stays in it. */
 function effectiveMeaning(row: Subscription, { meaning, status, externalSubscriptionId: external }: ProviderEvent) {

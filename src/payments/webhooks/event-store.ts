@@ -2,6 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import { now, toIsoString } from '../../core/clock'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
+import { RateLimiter } from '../../core/rate-limiter'
 import { emit } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'
 import { createRowWriter, prepareQuery } from '../../storage/prepared-statements'
@@ -54,6 +55,7 @@ export async function storeAndApply(
         await applyEvent(tx, ctx, before ?? fresh, event, senders),
         !before,
       )
+      if (row.status === 'failed') await reportFailure(tx, ctx, row)
       return row.status as ProviderEventReceipt['status']
     })
     return { status }
@@ -121,10 +123,17 @@ async function saveFailure(tx: Tx, ctx: TenantRef, before: ProviderEventRow, err
   }
   await eventRows[isNew ? 'insert' : 'update'](tx, row)
   if (nextAt !== null) await scheduleRetry(tx, ctx, nextAt)
-  if (!attempts)
-    await emit(ctx, tx, {
-      ...{ source: 'payments', kind: 'webhook', eventName: 'webhook-failed', description: outcome },
-      metadata: { providerKind, eventId, type },
-    })
+  if (!attempts) await reportFailure(tx, ctx, row)
   return row
+}
+
+const failureLimiter = new RateLimiter(10, 60_000)
+
+/** Tells admins of an event that could not be applied: ten a minute, since a wrong endpoint fails with all of its events. */
+async function reportFailure(tx: Tx, ctx: TenantRef, { providerKind, eventId, type, outcome }: ProviderEventRow) {
+  if (failureLimiter.consume(`${ctx.tenant} ${providerKind}`)) return
+  await emit(ctx, tx, {
+    ...{ source: 'payments', kind: 'webhook', eventName: 'webhook-failed', description: outcome ?? '' },
+    metadata: { providerKind, eventId, type },
+  })
 }

@@ -56,11 +56,11 @@ const toProviderEvent = ({ source, occurredAt, nextAt, body: _, ...row }: Provid
 
 const EVENT_RETENTION_MS = 90 * DAY_MS
 
-/** Removes processed and ignored events after 90 days. No provider sends such old ones again. */
+/** Removes events after 90 days, but failed ones, which wait for people. No provider sends such old ones again. */
 export const removeOld = (tenant: Tenant & Lease) =>
   deleteInBatches(
     tenant,
     providerEvents,
     _id,
-    and(inArray(status, ['processed', 'ignored']), lt(created, toIsoString(now() - EVENT_RETENTION_MS))),
+    and(inArray(status, ['processed', 'ignored', 'parked']), lt(created, toIsoString(now() - EVENT_RETENTION_MS))),
   )

@@ -30,7 +30,9 @@ export const ParsedEvent = t.Object({
 })
 
 /** The response to a webhook. */
-export const ProviderEventReceipt = t.Object({ status: literalUnion('processed', 'duplicate', 'ignored', 'parked') })
+export const ProviderEventReceipt = t.Object({
+  status: literalUnion('processed', 'duplicate', 'ignored', 'parked', 'failed'),
+})
 export type ProviderEventReceipt = Static<typeof ProviderEventReceipt>
 
 export const ProviderEvent = t.Object({

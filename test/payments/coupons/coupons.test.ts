@@ -52,7 +52,7 @@ describe('coupons', () => {
     const body = await at.createCoupon({
       ...{
         discountType: 'fixed',
-        discountValue: 5.255,
+        discountValue: 5.26,
         maxRedemptions: 3,
         validFrom: '2026-01-01',
         validUntil: fromNow(HOUR),

@@ -58,14 +58,18 @@ describe('the preview of what a customer pays for a plan', () => {
     ])
   })
 
-  test('a coupon that makes the first payment free leads to no payment at all, because no provider bills', async () => {
+  test('a coupon that makes everything free leads to no payment at all, and one that ends to the price afterwards', async () => {
     const { code } = await at.createCoupon({
       ...{ discountValue: 100, benefitDurationUnit: 'months', benefitDurationValue: 1 },
     })
-    const body = await preview(at.pro, { couponCode: code })
-    expect([body.isFree, body.total, ...body.payments.map(({ reason }: Payment) => reason)]).toEqual([
-      ...[true, 0, 'free', 'free', 'free', 'free'],
-    ])
+    const reasonsOf = (body: { isFree: boolean; total: number; payments: Payment[] }) => [
+      ...[body.isFree, body.total, ...body.payments.map(({ reason }) => reason)],
+    ]
+    const limited = await preview(at.pro, { couponCode: code })
+    expect(reasonsOf(limited)).toEqual([false, 40, 'coupon', 'coupon', 'price', 'price'])
+    const endless = await at.createCoupon({ discountValue: 100 })
+    const free = await preview(at.pro, { couponCode: endless.code })
+    expect(reasonsOf(free)).toEqual([true, 0, 'free', 'free', 'free', 'free'])
     expect((await preview(at.free)).isFree).toBe(true)
   })
 

@@ -8,6 +8,7 @@ import {
   parsePeriod,
   parseTime,
   toMap,
+  unknownStatus,
 } from '../event-parser'
 import type { ProviderInvoice, ProviderState } from '../provider'
 
@@ -59,6 +60,7 @@ const subscriptionReader =
       ...parseOwnMetadata(subscription.custom_data),
       externalSubscriptionId: nonEmptyText(subscription.id),
       externalCheckoutId: nonEmptyText(subscription.transaction_id),
+      ...unknownStatus(subscription.status, STATUSES),
     }
   }
 
@@ -81,6 +83,10 @@ const transactionReader =
       ...(meaning === 'paid' && { periodStart, periodEnd }),
     }
   }
+
+/** A checkout that was left has no invoice, unless a payment of it was tried. */
+const readCanceled: EventReader<PaddleTransaction> = (transaction, occurredAt) =>
+  transaction.payments?.length ? transactionReader('voided')(transaction, occurredAt) : {}
 
 const STATUSES = toMap<ProviderState['status']>({
   ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', canceled: 'canceled', paused: 'paused' },
@@ -140,5 +146,6 @@ export const parsePaddleEvent = createEventParser<PaddleEvent, PaddleObject>(
     'subscription.paused': subscriptionReader('paused', 'paused'),
     'transaction.completed': transactionReader('paid'),
     'transaction.payment_failed': transactionReader('payment failed'),
+    'transaction.canceled': readCanceled,
   },
 )

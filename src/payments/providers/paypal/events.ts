@@ -1,5 +1,5 @@
 import type { EventMeaning } from '../../subscriptions/transitions'
-import { createEventParser, type EventReader, nonEmptyText, parseTime, toMap } from '../event-parser'
+import { createEventParser, type EventReader, nonEmptyText, parseTime, toMap, unknownStatus } from '../event-parser'
 import type { ProviderInvoice, ProviderState } from '../provider'
 import { fromPaypalAmount, type Money } from './amounts'
 import { dayOf, placeholderId } from './placeholder-invoices'
@@ -37,6 +37,7 @@ const subscriptionReader =
     ...toProviderState(subscription),
     ...(status && { status }),
     ...{ meaning, ...parseSubject(subscription) },
+    ...unknownStatus(subscription.status, STATUSES, 'APPROVAL_PENDING', 'APPROVED'),
   })
 
 const readPaymentFailed: EventReader<PaypalSubscription> = (subscription, occurredAt) => ({
@@ -93,11 +94,31 @@ function toUnpaidInvoice({ id, billing_info }: PaypalSubscription, occurredAt: n
   return { externalInvoiceId: placeholderId(id, cycle), amount: fromPaypalAmount(owed.value, currency), currency }
 }
 
-type PaypalEvent = { id: string; event_type: string; create_time: string; resource: (PaypalSubscription & Sale) | null }
+type PaypalEvent = {
+  id: string
+  event_type: string
+  create_time: string
+  event_version?: string
+  resource_version?: string
+  resource: (PaypalSubscription & Sale) | null
+}
+
+/** Returns why the version of an event is unknown, or undefined for a known one. */
+function findUnknownVersion({
+  event_version: event = '1.0',
+  resource_version: resource = '2.0',
+}: Partial<PaypalEvent>) {
+  if (event === '1.0' && ['1.0', '2.0'].includes(resource)) return
+  const versions = `${event} with a resource of version ${resource}`.slice(0, 80)
+  return `The event has the version ${versions}, which this release does not know. Upgrade Atoll, and apply the event again.`
+}
 
 /** Parses an event (https://developer.paypal.com/api/rest/webhooks/event-names). @throws 400 INVALID_INPUT when it is none */
 export const parsePaypalEvent = createEventParser<PaypalEvent, PaypalSubscription & Sale>(
-  ({ id, event_type: type, create_time: occurredAt, resource: data }) => ({ id, type, occurredAt, data }),
+  ({ id, event_type: type, create_time: occurredAt, resource: data, ...versions }) => ({
+    ...{ id, type, occurredAt, data },
+    unknownVersion: findUnknownVersion(versions),
+  }),
   {
     'BILLING.SUBSCRIPTION.ACTIVATED': subscriptionReader('activated', 'active'),
     'BILLING.SUBSCRIPTION.RE-ACTIVATED': subscriptionReader('activated', 'active'),

@@ -92,6 +92,7 @@ export const paypal: Provider<'paypal'> = {
   },
 
   verifiesRemotely: true,
+  needsPaidStart: true,
   parseEvent: parsePaypalEvent,
   approvalWindowMs: APPROVAL_WINDOW_MS,
   createPlaceholderInvoice,

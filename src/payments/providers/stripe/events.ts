@@ -7,9 +7,10 @@ import {
   parsePeriod,
   parseTime,
   toMap,
+  unknownStatus,
 } from '../event-parser'
 import type { Period, ProviderState } from '../provider'
-import { idOf, parseSubscriptionRef, type StripeInvoice, toProviderInvoice } from './stripe-invoices'
+import { idOf, linePeriodsOf, parseSubscriptionRef, type StripeInvoice, toProviderInvoice } from './stripe-invoices'
 
 type Metadata = Record<string, string> | null
 type StripePeriod = { current_period_start?: number; current_period_end?: number }
@@ -32,10 +33,18 @@ export type StripeSubscription = StripePeriod & {
 type StripeSession = {
   id?: string
   mode?: string
+  payment_status?: string
   client_reference_id?: string | null
   metadata?: Metadata
   subscription?: string | { id: string } | null
   payment_link?: string | { id: string } | null
+}
+
+/** Sessions that sell no subscription have no meaning. One that is not paid yet has only its subscription. */
+const readCompleted: EventReader<StripeSession> = (session, occurredAt) => {
+  const { mode = 'subscription', payment_status: payment = 'paid' } = session
+  if (mode !== 'subscription') return {}
+  return sessionReader(payment === 'unpaid' ? 'updated' : 'activated')(session, occurredAt)
 }
 
 /** The reference of a payment link is ignored, because its visitor can set it and pay for something else. */
@@ -56,7 +65,7 @@ const invoiceReader =
     const { periodStart, periodEnd } = parsed
     return {
       ...{ meaning, ...parseOwnMetadata(metadata), externalSubscriptionId, invoice: parsed },
-      ...(meaning === 'paid' && { periodStart, periodEnd }),
+      ...(meaning === 'paid' && { periodStart, periodEnd, periods: linePeriodsOf(invoice) }),
     }
   }
 
@@ -71,6 +80,7 @@ const subscriptionReader =
       meaning: created && state.status === 'active' ? 'activated' : (meaningOfStatus ?? 'updated'),
       ...parseOwnMetadata(subscription.metadata),
       externalSubscriptionId: nonEmptyText(subscription.id),
+      ...unknownStatus(subscription.status, STATUSES, 'incomplete'),
     }
   }
 
@@ -140,13 +150,41 @@ export function toProviderState(subscription: StripeSubscription): ProviderState
 }
 
 type StripeObject = StripeSession & StripeSubscription & StripeInvoice
-type StripeEvent = { id: string; type: string; created: number; data: { object?: StripeObject | null } }
+type StripeEvent = {
+  id: string
+  object?: string
+  type: string
+  created: number | string
+  api_version?: string | null
+  data: { object?: StripeObject | null }
+}
+
+const THIN_PAYLOAD =
+  'The webhook endpoint at Stripe is set to thin payloads, which say nothing about a subscription. Create an endpoint with the payload style "Snapshot".'
+
+/** The last version without a name, and the names of the later ones. Only versions of another name change what we read. */
+const LAST_UNNAMED_VERSION = '2024-06-20'
+const VERSION_NAMES = ['acacia', 'basil', 'clover', 'dahlia', 'endive', 'preview']
+
+/** Returns why an API version is unknown, or undefined for a known one. Events need not name theirs. */
+function findUnknownVersion(version: string | null | undefined): string | undefined {
+  if (version === null || version === undefined) return
+  const [date = '', name] = version.split('.')
+  const isDate = /^\d{4}-\d\d-\d\d$/.test(date)
+  if (isDate && (name === undefined ? date <= LAST_UNNAMED_VERSION : VERSION_NAMES.includes(name))) return
+  return `The event has the API version ${version.slice(0, 40)} of Stripe, which this release does not know. Set the webhook endpoint to a version up to "${VERSION_NAMES.at(-2)}", or upgrade Atoll and apply the event again.`
+}
 
 /** Parses an event (https://docs.stripe.com/api/events/types). @throws 400 INVALID_INPUT when it is none */
 export const parseStripeEvent = createEventParser<StripeEvent, StripeObject>(
-  ({ id, type, created, data }) => ({ id, type, occurredAt: created, data: data?.object }),
+  ({ id, object, type, created, api_version, data }) => ({
+    ...{ id, type, occurredAt: created, data: data?.object },
+    misfit: object === 'v2.core.event' ? THIN_PAYLOAD : undefined,
+    unknownVersion: findUnknownVersion(api_version),
+  }),
   {
-    'checkout.session.completed': sessionReader('activated'),
+    'checkout.session.completed': readCompleted,
+    'checkout.session.async_payment_succeeded': readCompleted,
     'checkout.session.expired': sessionReader('expired'),
     'customer.subscription.created': subscriptionReader(true),
     'customer.subscription.updated': subscriptionReader(),

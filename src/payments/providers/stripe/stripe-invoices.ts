@@ -1,6 +1,6 @@
 import type { InvoiceItem } from '../../tables'
 import { nonEmptyText, parsePeriod, parseTime, toMap } from '../event-parser'
-import type { ProviderInvoice } from '../provider'
+import type { Period, ProviderInvoice } from '../provider'
 import { fromStripeAmount } from './amounts'
 
 type StripeRef = string | { id: string } | null
@@ -48,7 +48,8 @@ const INVOICE_STATUSES = toMap<'paid' | 'open' | 'void'>({
 export function toProviderInvoice(invoice: StripeInvoice, paidAt?: number): ProviderInvoice {
   const currency = (invoice.currency ?? 'usd').toUpperCase()
   const lines = invoice.lines?.data ?? []
-  const period = (lines.findLast(isOfSubscription) ?? lines.at(-1))?.period
+  const ofSubscription = lines.filter(isOfSubscription)
+  const period = (ofSubscription.at(-1) ?? lines.at(-1))?.period
   return {
     externalInvoiceId: invoice.id ?? '',
     amount: fromStripeAmount(invoice.amount_paid || (invoice.amount_due ?? 0), currency),
@@ -59,6 +60,13 @@ export function toProviderInvoice(invoice: StripeInvoice, paidAt?: number): Prov
     items: lines.map((line) => toInvoiceItem(line, currency)),
   }
 }
+
+/** Returns the periods of the lines of a subscription, of which several begin with mixed intervals or prorations. */
+export const linePeriodsOf = ({ lines }: StripeInvoice): Period[] =>
+  (lines?.data ?? [])
+    .filter(isOfSubscription)
+    .map(({ period }) => parsePeriod(period?.start, period?.end))
+    .filter((period): period is Period => 'periodEnd' in period)
 
 const toInvoiceItem = ({ description, quantity, amount = 0 }: Line, currency: string): InvoiceItem => ({
   ...{ description: description ?? '', quantity: quantity ?? 1, amount: fromStripeAmount(amount, currency) },

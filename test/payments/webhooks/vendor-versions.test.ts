@@ -1,0 +1,385 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { moveClock, now } from '../../../src/core/clock'
+import type { Subscription } from '../../../src/payments/tables'
+import { PADDLE_SECRET, signPaddleWebhook, startPaddle } from '../../fakes/vendors/paddle'
+import { startPaypal } from '../../fakes/vendors/paypal'
+import { signStripeWebhook, startStripe } from '../../fakes/vendors/stripe'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { createTestTenant } from '../../test-tenant'
+import { createConnection, createPendingSubscription, deliver, findSubscription, invoicesOf } from './webhook-fixtures'
+
+setDefaultTimeout(60_000)
+const testTenant = await createTestTenant()
+const { admin } = { admin: testTenant.as('admin') }
+const STRIPE_WEBHOOK_SECRET = 'whsec_of_the_versions'
+const stripe = await startStripe({ secret: STRIPE_WEBHOOK_SECRET })
+const [paddle, paypal] = [await startPaddle(), await startPaypal()]
+beforeAll(async () => {
+  allowPrivateNetwork()
+  for (const vendor of [stripe, paddle, paypal]) await createConnection(testTenant, vendor.connection())
+})
+afterEach(() => moveClock())
+afterAll(async () => {
+  denyPrivateNetwork()
+  for (const vendor of [stripe, paddle, paypal]) await vendor.stop()
+})
+
+const DAY = 86_400
+const START = Math.floor(Date.parse('2026-03-10T09:00:00Z') / 1000)
+const MONTH = { start: START, end: START + 31 * DAY }
+const YEAR = { start: START, end: START + 365 * DAY }
+
+type Json = Record<string, unknown>
+type Period = { start: number; end: number }
+type Sent = { type: string; object: Json }
+
+/** The shapes of an API version: where it has the periods of subscriptions and the subscription of invoices. */
+type Shapes = {
+  version: string
+  subscription(id: string, ours: string, fields: Json, periods: Period[]): Json
+  invoice(id: string, of: string, ours: string, fields: Json, periods: Period[]): Json
+}
+
+const metadataOf = (subscription: string) => ({ tenant: testTenant.id, subscription })
+const inSeconds = ({ start, end }: Period) => ({ current_period_start: start, current_period_end: end })
+
+const beforeBasil = (version: string): Shapes => ({
+  version,
+  subscription: (id, ours, fields, periods) => ({
+    ...{ id, object: 'subscription', metadata: metadataOf(ours), cancel_at_period_end: false, pause_collection: null },
+    ...inSeconds(periods[0]!),
+    items: { object: 'list', data: periods.map((_, n) => ({ id: `si_${n}`, object: 'subscription_item' })) },
+    ...fields,
+  }),
+  invoice: (id, of, ours, fields, periods) => ({
+    ...{ id, object: 'invoice', subscription: of, subscription_details: { metadata: metadataOf(ours) }, paid: true },
+    lines: {
+      object: 'list',
+      data: periods.map((period, n) => ({ id: `il_${n}`, type: 'subscription', subscription: of, period, amount: 0 })),
+    },
+    ...fields,
+  }),
+})
+
+const sinceBasil = (version: string): Shapes => ({
+  version,
+  subscription: (id, ours, fields, periods) => ({
+    ...{ id, object: 'subscription', metadata: metadataOf(ours), cancel_at_period_end: false, pause_collection: null },
+    items: {
+      object: 'list',
+      data: periods.map((period, n) => ({ id: `si_${n}`, object: 'subscription_item', ...inSeconds(period) })),
+    },
+    ...fields,
+  }),
+  invoice: (id, of, ours, fields, periods) => ({
+    ...{ id, object: 'invoice' },
+    parent: {
+      type: 'subscription_details',
+      quote_details: null,
+      subscription_details: { subscription: of, metadata: metadataOf(ours) },
+    },
+    lines: {
+      object: 'list',
+      data: periods.map((period, n) => ({
+        ...{ id: `il_${n}`, period, amount: 0 },
+        parent: { type: 'subscription_item_details', subscription_item_details: { subscription: of } },
+      })),
+    },
+    ...fields,
+  }),
+})
+
+const VERSIONS = [beforeBasil('2024-06-20'), sinceBasil('2025-03-31.basil'), sinceBasil('2026-09-30.endive')]
+
+let count = 0
+const newEvent = (version: string, { type, object }: Sent, created: number) => ({
+  ...{ id: `evt_version_${count++}`, object: 'event', api_version: version, created, type, data: { object } },
+})
+
+const sendStripe = async (event: object) =>
+  deliver(testTenant, 'stripe', signStripeWebhook(JSON.stringify(event), STRIPE_WEBHOOK_SECRET))
+
+const created = (object: Json): Sent => ({ type: 'customer.subscription.created', object })
+const updated = (object: Json): Sent => ({ type: 'customer.subscription.updated', object })
+
+/** What a row of the table expects of the subscription and of its invoices. */
+type Outcome = Partial<Subscription> & { invoices?: [status: string, amount: number, currency: string][] }
+
+type Scenario = {
+  title: string
+  cycle?: 'monthly' | 'yearly'
+  currency?: string
+  events(shapes: Shapes, id: string, ours: string): Sent[]
+  becomes: Outcome
+}
+
+const paid = (amount: number, currency = 'usd') => ({
+  status: 'paid',
+  amount_paid: amount,
+  amount_due: amount,
+  currency,
+})
+const open = (amount: number, currency = 'usd') => ({ status: 'open', amount_paid: 0, amount_due: amount, currency })
+const isoOf = (seconds: number) => new Date(seconds * 1000).toISOString()
+
+const SCENARIOS: Scenario[] = [
+  {
+    title: 'a payment',
+    events: ({ subscription, invoice }, id, ours) => [
+      created(subscription(id, ours, { status: 'active' }, [MONTH])),
+      { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(2000), [MONTH]) },
+    ],
+    becomes: { status: 'active', currentPeriodEnd: isoOf(MONTH.end), invoices: [['paid', 2000, 'USD']] },
+  },
+  {
+    title: 'a pause and a resumption',
+    events: ({ subscription, invoice }, id, ours) => [
+      created(subscription(id, ours, { status: 'active' }, [MONTH])),
+      { type: 'customer.subscription.paused', object: subscription(id, ours, { status: 'paused' }, [MONTH]) },
+      { type: 'customer.subscription.resumed', object: subscription(id, ours, { status: 'active' }, [MONTH]) },
+      { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(2000), [MONTH]) },
+    ],
+    becomes: { status: 'active', pause: null, invoices: [['paid', 2000, 'USD']] },
+  },
+  {
+    title: 'a trial that ends without a payment method',
+    events: ({ subscription, invoice }, id, ours) => {
+      const trial = { trial_end: MONTH.end, trial_settings: { end_behavior: { missing_payment_method: 'pause' } } }
+      return [
+        created(subscription(id, ours, { status: 'trialing', ...trial }, [MONTH])),
+        { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(0), [MONTH]) },
+        updated(subscription(id, ours, { status: 'paused', ...trial }, [MONTH])),
+      ]
+    },
+    becomes: {
+      status: 'paused',
+      pause: expect.objectContaining({ resumes: null, reason: 'trial_end_without_payment_method' }) as never,
+      invoices: [['paid', 0, 'USD']],
+    },
+  },
+  {
+    title: 'a yearly subscription with a monthly item',
+    cycle: 'yearly',
+    events: ({ version, subscription, invoice }, id, ours) => {
+      const periods = version < '2025' ? [YEAR] : [MONTH, YEAR]
+      return [
+        created(subscription(id, ours, { status: 'active' }, periods)),
+        { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(22_000), [MONTH, YEAR]) },
+      ]
+    },
+    becomes: { status: 'active', currentPeriodEnd: isoOf(YEAR.end) },
+  },
+  {
+    title: 'a monthly subscription with a yearly item',
+    events: ({ version, subscription, invoice }, id, ours) => {
+      const periods = version < '2025' ? [MONTH] : [YEAR, MONTH]
+      return [
+        created(subscription(id, ours, { status: 'active' }, periods)),
+        { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(22_000), [MONTH, YEAR]) },
+      ]
+    },
+    becomes: { status: 'active', currentPeriodEnd: isoOf(MONTH.end) },
+  },
+  {
+    title: 'a failed payment that is paid later',
+    events: ({ subscription, invoice }, id, ours) => [
+      created(subscription(id, ours, { status: 'active' }, [MONTH])),
+      { type: 'invoice.payment_failed', object: invoice(`in_${id}`, id, ours, open(2000), [MONTH]) },
+      updated(subscription(id, ours, { status: 'past_due' }, [MONTH])),
+      { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(2000), [MONTH]) },
+    ],
+    becomes: { status: 'active', pastDueSince: null, invoices: [['paid', 2000, 'USD']] },
+  },
+  {
+    title: 'an invoice of zero alone',
+    events: ({ invoice }, id, ours) => [
+      { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(0), [MONTH]) },
+    ],
+    becomes: { status: 'pending', invoices: [['paid', 0, 'USD']] },
+  },
+  {
+    title: 'a currency of three decimals',
+    currency: 'KWD',
+    events: ({ subscription, invoice }, id, ours) => [
+      created(subscription(id, ours, { status: 'active' }, [MONTH])),
+      { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(1230, 'kwd'), [MONTH]) },
+    ],
+    becomes: { status: 'active', invoices: [['paid', 1230, 'KWD']] },
+  },
+  {
+    title: 'a currency without decimals that Stripe counts in hundredths',
+    currency: 'UGX',
+    events: ({ subscription, invoice }, id, ours) => [
+      created(subscription(id, ours, { status: 'active' }, [MONTH])),
+      { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(500_000, 'ugx'), [MONTH]) },
+    ],
+    becomes: { status: 'active', invoices: [['paid', 5000, 'UGX']] },
+  },
+  {
+    title: 'a session that is not paid yet',
+    events: (_, id, ours) => [
+      {
+        type: 'checkout.session.completed',
+        object: {
+          ...{ id: `cs_${id}`, object: 'checkout.session', mode: 'subscription', payment_status: 'unpaid' },
+          ...{ subscription: id, metadata: metadataOf(ours), client_reference_id: ours },
+        },
+      },
+    ],
+    becomes: { status: 'pending' },
+  },
+  {
+    title: 'a session that sells no subscription',
+    events: (_, id, ours) => [
+      {
+        type: 'checkout.session.completed',
+        object: {
+          ...{ id: `cs_${id}`, object: 'checkout.session', mode: 'payment', payment_status: 'paid' },
+          ...{ subscription: null, metadata: metadataOf(ours), client_reference_id: ours },
+        },
+      },
+    ],
+    becomes: { status: 'pending' },
+  },
+]
+
+describe.each(VERSIONS)('Stripe $version', (shapes) => {
+  test.each(SCENARIOS)('$title, in order and doubled', async ({ events, becomes, cycle, currency }) => {
+    moveClock((START + 60) * 1000)
+    const row = await createPendingSubscription(testTenant, {
+      ...{ providerKind: 'stripe', billingCycle: cycle ?? 'monthly', currency: currency ?? 'USD' },
+    })
+    const sent = events(shapes, `sub_version_${count++}`, row._id)
+    for (const [n, one] of sent.entries()) {
+      const event = newEvent(shapes.version, one, START + n)
+      expect((await sendStripe(event)).body.status).toMatch(/^(processed|ignored)$/)
+      expect((await sendStripe(event)).body.status).toBe('duplicate')
+    }
+    const { invoices, ...fields } = becomes
+    expect(await findSubscription(testTenant, row)).toMatchObject(fields)
+    const stored = (await invoicesOf(testTenant, row)).map(([, ...rest]) => rest)
+    if (invoices) expect(stored as unknown[]).toEqual(invoices)
+  })
+})
+
+const lastEvent = async () => (await admin.get('/payments/events?limit=1')).body[0]
+
+describe('events that cannot be understood', () => {
+  test('a thin event of Stripe is answered with 200, and its row says that the endpoint sends thin payloads', async () => {
+    const thin = {
+      ...{ id: 'evt_thin_1', object: 'v2.core.event', type: 'v1.customer.subscription.updated', livemode: false },
+      ...{ created: new Date(now()).toISOString(), context: null },
+      related_object: { id: 'sub_thin', type: 'subscription', url: '/v1/subscriptions/sub_thin' },
+    }
+    const { status, body } = await sendStripe(thin)
+    expect([status, body.status]).toEqual([200, 'failed'])
+    const row = await lastEvent()
+    expect(row).toMatchObject({ eventId: 'evt_thin_1', status: 'failed', nextAttempt: null })
+    expect(row.outcome).toContain('thin payloads')
+    const [event] = (await admin.get('/events?eventName=webhook-failed&limit=1')).body
+    expect(event.metadata).toMatchObject({ eventId: 'evt_thin_1' })
+  })
+
+  test.each(['2099-01-01.zenith', '2031-01-01', 'latest'])(
+    'a Stripe event of the unknown version %s fails and changes nothing',
+    async (version) => {
+      const row = await createPendingSubscription(testTenant, { providerKind: 'stripe' })
+      const object = VERSIONS[2]!.subscription(`sub_${count++}`, row._id, { status: 'active' }, [MONTH])
+      const { status, body } = await sendStripe(newEvent(version, created(object), START))
+      expect([status, body.status]).toEqual([200, 'failed'])
+      expect((await lastEvent()).outcome).toContain(version)
+      expect(await findSubscription(testTenant, row)).toEqual(row)
+      const ignored = newEvent(version, { type: 'customer.created', object: { id: 'cus_1' } }, START)
+      expect((await sendStripe(ignored)).body.status).toBe('ignored')
+    },
+  )
+
+  test('an unknown status fails at each vendor, and changes nothing', async () => {
+    const row = await createPendingSubscription(testTenant, { providerKind: 'stripe' })
+    const object = VERSIONS[2]!.subscription(`sub_${count++}`, row._id, { status: 'hibernating' }, [MONTH])
+    expect((await sendStripe(newEvent('2026-09-30.endive', updated(object), START))).body.status).toBe('failed')
+    expect((await lastEvent()).outcome).toContain('hibernating')
+    const data = { id: 'sub_01x', status: 'hibernating', custom_data: metadataOf(row._id) }
+    const ours = { event_id: `evt_${count++}`, event_type: 'subscription.updated', occurred_at: isoOf(START), data }
+    const signed = signPaddleWebhook(JSON.stringify(ours), PADDLE_SECRET, Math.floor(now() / 1000))
+    expect((await deliver(testTenant, 'paddle', signed)).body.status).toBe('failed')
+    const resource = { id: 'I-HIBERNATE', status: 'HIBERNATING', custom_id: row._id }
+    const event = { ...paypalEvent('BILLING.SUBSCRIPTION.UPDATED', resource) }
+    expect((await deliver(testTenant, 'paypal', paypal.signEvent(event))).body.status).toBe('failed')
+    expect(await findSubscription(testTenant, row)).toEqual(row)
+  })
+
+  test('a PayPal event of an unknown version fails, and changes nothing', async () => {
+    const row = await createPendingSubscription(testTenant, { providerKind: 'paypal' })
+    const resource = { id: 'I-VERSION', status: 'ACTIVE', custom_id: row._id }
+    const event = { ...paypalEvent('BILLING.SUBSCRIPTION.ACTIVATED', resource), resource_version: '9.0' }
+    expect((await deliver(testTenant, 'paypal', paypal.signEvent(event))).body.status).toBe('failed')
+    expect((await lastEvent()).outcome).toContain('9.0')
+    expect(await findSubscription(testTenant, row)).toEqual(row)
+  })
+})
+
+const paypalEvent = (event_type: string, resource: Json, create_time = isoOf(START)) => ({
+  ...{ id: `WH-VERSION-${count++}`, event_version: '1.0', resource_version: '2.0', resource_type: 'subscription' },
+  ...{ event_type, create_time, resource, summary: event_type, links: [] },
+})
+
+describe('failures that arrive late', () => {
+  const sendPaypal = (type: string, resource: Json, seconds: number) =>
+    deliver(testTenant, 'paypal', paypal.signEvent(paypalEvent(type, resource, isoOf(START + seconds))))
+
+  async function activate() {
+    moveClock((START + 60) * 1000)
+    const row = await createPendingSubscription(testTenant, { providerKind: 'paypal' })
+    const id = `I-LATE${count++}`
+    const resource = { id, custom_id: row._id, status: 'ACTIVE' }
+    const sale = (name: string) => ({
+      ...{ id: `${id}-${name}`, billing_agreement_id: id, custom: row._id },
+      amount: { total: '20.00', currency: 'USD' },
+    })
+    const failure = {
+      ...resource,
+      billing_info: {
+        failed_payments_count: 1,
+        last_failed_payment: { amount: { value: '20.00', currency_code: 'USD' }, time: isoOf(START) },
+      },
+    }
+    await sendPaypal('BILLING.SUBSCRIPTION.ACTIVATED', resource, 0)
+    return { row, sale, failure }
+  }
+  const statuses = async (row: Subscription) => (await invoicesOf(testTenant, row)).map(([, status]) => status)
+
+  test('an older failure at PayPal leaves no open invoice', async () => {
+    const { row, sale, failure } = await activate()
+    await sendPaypal('PAYMENT.SALE.COMPLETED', sale('A'), 2)
+    await sendPaypal('PAYMENT.SALE.COMPLETED', sale('B'), 6)
+    await sendPaypal('BILLING.SUBSCRIPTION.PAYMENT.FAILED', failure, 4)
+    expect((await findSubscription(testTenant, row)).status).toBe('active')
+    expect(await statuses(row)).toEqual(['paid', 'paid'])
+  })
+
+  test('an older payment at PayPal leaves the invoice of a later failure open', async () => {
+    const { row, sale, failure } = await activate()
+    await sendPaypal('BILLING.SUBSCRIPTION.PAYMENT.FAILED', failure, 4)
+    await sendPaypal('PAYMENT.SALE.COMPLETED', sale('A'), 2)
+    expect((await findSubscription(testTenant, row)).status).toBe('past_due')
+    expect((await statuses(row)).sort()).toEqual(['open', 'paid'])
+    await sendPaypal('PAYMENT.SALE.COMPLETED', sale('B'), 6)
+    expect((await findSubscription(testTenant, row)).status).toBe('active')
+    expect((await statuses(row)).sort()).toEqual(['paid', 'paid', 'void'])
+  })
+
+  test('an older failure at Stripe leaves no open invoice of a subscription that was paid since', async () => {
+    moveClock((START + 60) * 1000)
+    const { version, subscription, invoice } = VERSIONS[2]!
+    const row = await createPendingSubscription(testTenant, { providerKind: 'stripe' })
+    const id = `sub_late_${count++}`
+    const send = (one: Sent, seconds: number) => sendStripe(newEvent(version, one, START + seconds))
+    await send(created(subscription(id, row._id, { status: 'active' }, [MONTH])), 0)
+    await send({ type: 'invoice.paid', object: invoice(`in_b${id}`, id, row._id, paid(2000), [MONTH]) }, 6)
+    const failed = invoice(`in_a${id}`, id, row._id, open(2000), [MONTH])
+    await send({ type: 'invoice.payment_failed', object: failed }, 4)
+    expect((await findSubscription(testTenant, row)).status).toBe('active')
+    expect(await statuses(row)).toEqual(['paid'])
+  })
+})
