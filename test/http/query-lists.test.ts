@@ -116,10 +116,10 @@ test('lists of every area take values in every form', async () => {
     expect([...statusAndCode(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', name])
   }
   for (const query of [
-    'roles=admin&roles=editor',
-    'roles[]=admin&roles[]=editor',
-    'roles=["admin","editor"]',
-    'roles=admin,editor',
+    'roles=admin&roles=plugin',
+    'roles[]=admin&roles[]=plugin',
+    'roles=["admin","plugin"]',
+    'roles=admin,plugin',
   ])
     expect((await admin.get(`/users?select=username&sort=username&${query}`)).body.length, query).toBe(2)
   const selected = async (query: string) => Object.keys((await admin.get(`/users?limit=1&${query}`)).body[0]).sort()

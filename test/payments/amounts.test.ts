@@ -96,7 +96,7 @@ describe('amounts that a currency or a provider cannot hold', () => {
 // biome-ignore lint/suspicious/noExplicitAny: the body of a request to a vendor
 type Any = any
 
-describe('what is not understood', () => {
+describe('parameters of payments that do not exist yet', () => {
   test.each(['trialDays', 'seats', 'meters', 'family', 'trialRequiresPaymentMethod'])(
     'a plan with %s is refused by name, when it is created and changed',
     async (key) => {

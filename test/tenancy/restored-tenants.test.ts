@@ -58,7 +58,7 @@ describe('a tenant whose data are being replaced', () => {
 })
 
 describe('a folder whose deletion was interrupted', () => {
-  test('goes to the trash when its id is used again, and is not offered for adoption', async () => {
+  test('a folder of an interrupted deletion goes to the trash when its id is used again, and is not offered for adoption', async () => {
     const id = `t${crypto.randomUUID()}`
     await createTenant(id)
     const { uid } = (await findRecord(id))!

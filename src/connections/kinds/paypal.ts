@@ -1,5 +1,13 @@
 import { t } from 'elysia'
-import { defineKind, environment, keyText, optionalUrl, originOf, requireValue, webhookSecret } from './connection-kind'
+import {
+  defineKind,
+  environment,
+  optionalUrl,
+  originOf,
+  requireValue,
+  secretText,
+  webhookSecret,
+} from './connection-kind'
 import { joinUrl, probe } from './probe'
 
 /** The API URLs of its environments. */
@@ -12,7 +20,7 @@ export const paypal = defineKind({
     environment,
     apiUrl: optionalUrl('default: the URL of the environment'),
   }),
-  authentication: t.Object({ clientSecret: keyText, webhookId: webhookSecret }),
+  authentication: t.Object({ clientSecret: secretText, webhookId: webhookSecret }),
   serverOf: ({ apiUrl, environment }) => originOf(apiUrl, PAYPAL_URLS[environment === 'sandbox' ? 'sandbox' : 'live']),
   async check({
     tenant,

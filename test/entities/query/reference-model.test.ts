@@ -143,7 +143,11 @@ function anyFilter(source: SeededRandom, entities: Entity[], names: string[]): F
 /** Returns a random query and its expected answer. `entities` are in the order of their creation. */
 function anyQuery(source: SeededRandom, entities: Entity[], names: string[], sortable: string[]) {
   const { below, chance, pick } = source
-  const filters = Array.from({ length: pick([0, 1, 1, 1, 2, 2, 3]) }, () => anyFilter(source, entities, names))
+  const anyFilters = Array.from({ length: pick([0, 1, 1, 1, 2, 2, 3]) }, () => anyFilter(source, entities, names))
+  // A list that is sent twice is one list of all its values.
+  const isSentBefore = ({ name, operator }: Filter, at: number) =>
+    /in\]$/.test(operator) && anyFilters.findIndex((one) => one.name === name && one.operator === operator) < at
+  const filters = anyFilters.filter((filter, at) => !isSentBefore(filter, at))
   const by = Array.from({ length: pick([0, 1, 1, 2, 3]) }, () => ({ name: pick(sortable), descending: chance(0.5) }))
   const [limit, skip] = [chance(0.5) ? 1 + below(30) : 1_000, chance(0.4) ? below(60) : 0]
   const matching = entities.filter((entity) => filters.every((filter) => holds(filter, entity)))
