@@ -6,7 +6,7 @@ import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
 import { registry } from '../core/extension'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
-import { redactSecrets, storeSecrets } from '../platform/settings/provider-secrets'
+import { listMovedSecrets, redactSecrets, storeSecrets } from '../platform/settings/provider-secrets'
 import { configurations } from '../platform/settings/tables'
 import { type Vault, withVault } from '../platform/vault/vault'
 import { Conflict } from '../storage/errors'
@@ -158,6 +158,8 @@ async function writeMetadata(
       const before = existing ?? (isServerConfiguration(key) ? defaultConfiguration(key, 0) : notFound('configuration'))
       assertIfMatch(answer.request, etagOfRow(existing))
       const full = mergeMetadata(key, before.metadata, sent, basePath)
+      const moved = key === AUTH_CONFIGURATION ? listMovedSecrets(before.metadata, full, basePath) : []
+      if (moved.length) badRequest(...moved)
       const changes = {
         ...input,
         metadata: withoutAuthSecrets(key, full),

@@ -419,4 +419,30 @@ describe('the private configurations of the server', () => {
     await admin.delete(path)
     expect(await secret('google')).toBeNull()
   })
+
+  test.each([
+    ['baseUrl', { baseUrl: 'https://evil.example' }],
+    ['issuer', { kind: 'oidc', issuer: 'https://evil.example' }],
+    ['a missing issuer', { kind: 'oidc' }],
+  ])('the secret of a provider goes to no other server unless it is sent again: %s', async (_, changed) => {
+    const { as, tenant } = await createTestTenant()
+    const admin = as('admin')
+    const path = '/configurations/auth-configuration'
+    const corp = { clientId: 'c', kind: 'oidc', issuer: 'https://login.example/one' }
+    await admin.put(path, { metadata: { providers: { corp: { ...corp, clientSecret: 'shh' } } } })
+    const secret = () => openSecret(tenant, toProviderSecretRef('corp'))
+    const refused = await admin.put(path, { metadata: { providers: { corp: { clientId: 'c', ...changed } } } })
+    expect([refused.status, refused.body.details[0].path]).toEqual([400, '/metadata/providers/corp/clientSecret'])
+    expect((await admin.get(path)).body.metadata.providers.corp).toEqual(corp)
+    const moved = { ...corp, issuer: 'https://login.example/two' }
+    expect((await admin.put(path, { metadata: { providers: { corp: moved } } })).status).toBe(200)
+    expect(await secret()).toBe('shh')
+    const sent = { clientId: 'c', ...changed, clientSecret: 'other' }
+    expect((await admin.put(path, { metadata: { providers: { corp: sent } } })).status).toBe(200)
+    expect(await secret()).toBe('other')
+    expect((await admin.put(path, { metadata: { providers: { corp: { ...corp, clientSecret: null } } } })).status).toBe(
+      200,
+    )
+    expect(await secret()).toBeNull()
+  })
 })

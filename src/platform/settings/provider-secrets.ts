@@ -1,4 +1,5 @@
 import { and, eq, notInArray } from 'drizzle-orm'
+import type { FieldError } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { sealed } from '../vault/tables'
 import type { SecretRef, Vault } from '../vault/vault'
@@ -20,6 +21,26 @@ export function redactSecrets(metadata: Metadata): Metadata {
   const redacted = Object.entries(providers).map(([name, { clientSecret: _, ...provider }]) => [name, provider])
   return { ...metadata, providers: Object.fromEntries(redacted) }
 }
+
+/**
+ * Returns an error for each provider whose secret would go to another server: whoever may change the address must know
+ * the secret.
+ */
+export function listMovedSecrets(before: Metadata, after: Metadata, at: string): FieldError[] {
+  const [known = {}, changed = {}] = [before.providers, after.providers] as (Providers | undefined)[]
+  return Object.entries(changed)
+    .filter(([name, provider]) => {
+      const stored = Object.hasOwn(known, name) ? known[name]! : undefined
+      return stored && provider.clientSecret === undefined && serverOf(stored) !== serverOf(provider)
+    })
+    .map(([name]) => ({
+      path: `${at}/providers/${name}/clientSecret`,
+      message: 'The server is another one now: send clientSecret again in the same request, or null to remove it.',
+    }))
+}
+
+const serverOf = ({ issuer, baseUrl }: Providers[string]) => [issuer, baseUrl].map(originOf).join(' ')
+const originOf = (url: unknown) => (typeof url === 'string' ? (URL.parse(url)?.origin ?? url) : '')
 
 /**
  * Stores the secrets that were sent, keeps those of providers without a new one, and deletes those of other providers.
