@@ -277,7 +277,7 @@ describe('unknown keys in parts of a body', () => {
   )
 
   test('free metadata keeps keys that resemble no known key', async () => {
-    const made = await admin.post('/integration-sources', source({}, { region: 'eu' }))
+    const made = await admin.post('/configurations', { key: 'free', metadata: { region: 'eu' } })
     expect([made.status, made.body.metadata]).toEqual([201, { region: 'eu' }])
     const put = await admin.put('/configurations/app-configuration', { metadata: { colour: 'red' } })
     expect([put.status, put.body.metadata.colour]).toEqual([200, 'red'])

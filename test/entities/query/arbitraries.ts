@@ -9,7 +9,7 @@ import {
   valueArbitrary,
 } from '../../blueprints/value-arbitraries'
 import { anyNumber } from '../../property-runner'
-import { COLUMNS, type Filter, isPatterned, OPERATORS, type Sort } from './reference-model'
+import { COLUMNS, type Filter, isPatterned, OPERATORS, type Sort, withoutRepeatedLists } from './reference-model'
 
 /** Random blueprints, entities and queries. Most values come from small sets, so that queries match some. */
 
@@ -110,7 +110,7 @@ export function anyQuery(fields: FieldSpec[]): fc.Arbitrary<AnyQuery> {
   const filter = filters.length ? mostly(fc.oneof(...filters), fc.oneof(...ofColumns)) : fc.oneof(...ofColumns)
   const sortable = fields.filter(({ type, multi }) => valueArbitraries[type] && !multi).map(({ key }) => key)
   return fc.record({
-    filters: mostly(fc.array(filter, { maxLength: 1 }), fc.array(filter, { maxLength: 4 })),
+    filters: mostly(fc.array(filter, { maxLength: 1 }), fc.array(filter, { maxLength: 4 })).map(withoutRepeatedLists),
     by: fc.array(fc.record({ name: anyOf(...sortable, ...COLUMNS), descending: fc.boolean() }), { maxLength: 3 }),
     limit: mostly(fc.constant(1_000), fc.nat(12)),
     skip: mostly(fc.constant(0), fc.nat(5)),

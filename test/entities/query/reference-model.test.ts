@@ -3,7 +3,15 @@ import { type SeededRandom, seededRandom } from '../../blueprints/seeded-random'
 import { databaseUrl } from '../../storage/engines'
 import { fullAccessRules } from '../../test-tenant'
 import { createThingsFixture, type Entity, identifiers, nextPagePath } from '../fixtures'
-import { COLUMNS, type Filter, isPatterned, OPERATORS, referenceModel, toQueryString } from './reference-model'
+import {
+  COLUMNS,
+  type Filter,
+  isPatterned,
+  OPERATORS,
+  referenceModel,
+  toQueryString,
+  withoutRepeatedLists,
+} from './reference-model'
 import { withThresholds, withWrongEstimates } from './small-thresholds'
 
 type Kind = {
@@ -143,11 +151,9 @@ function anyFilter(source: SeededRandom, entities: Entity[], names: string[]): F
 /** Returns a random query and its expected answer. `entities` are in the order of their creation. */
 function anyQuery(source: SeededRandom, entities: Entity[], names: string[], sortable: string[]) {
   const { below, chance, pick } = source
-  const anyFilters = Array.from({ length: pick([0, 1, 1, 1, 2, 2, 3]) }, () => anyFilter(source, entities, names))
-  // A list that is sent twice is one list of all its values.
-  const isSentBefore = ({ name, operator }: Filter, at: number) =>
-    /in\]$/.test(operator) && anyFilters.findIndex((one) => one.name === name && one.operator === operator) < at
-  const filters = anyFilters.filter((filter, at) => !isSentBefore(filter, at))
+  const filters = withoutRepeatedLists(
+    Array.from({ length: pick([0, 1, 1, 1, 2, 2, 3]) }, () => anyFilter(source, entities, names)),
+  )
   const by = Array.from({ length: pick([0, 1, 1, 2, 3]) }, () => ({ name: pick(sortable), descending: chance(0.5) }))
   const [limit, skip] = [chance(0.5) ? 1 + below(30) : 1_000, chance(0.4) ? below(60) : 0]
   const matching = entities.filter((entity) => filters.every((filter) => holds(filter, entity)))

@@ -8,6 +8,13 @@ export type Comparable = string | number | bigint | boolean
 export type Filter = { name: string; operator: string; text: string }
 export type Sort = { name: string; descending: boolean }
 
+/** Returns filters without the later lists of the same name and operator, because lists sent twice are one list. */
+export const withoutRepeatedLists = (filters: Filter[]) =>
+  filters.filter(
+    ({ name, operator }, at) =>
+      !/in\]$/.test(operator) || filters.findIndex((one) => one.name === name && one.operator === operator) === at,
+  )
+
 export const COLUMNS = ['identifier', '_id', 'user', 'created', 'updated', 'workspace']
 export const OPERATORS = ['', '[$ne]', '[$lt]', '[$lte]', '[$gt]', '[$gte]', '[$in]', '[$nin]', '[$exists]', '[$like]']
 
