@@ -50,6 +50,7 @@ const COSTLY: Record<string, { call: RegExp; files: Record<string, string> }> = 
     files: {
       'core/http-client.ts': TAKES_TURNS,
       'core/http-stream.ts': 'a stream lasts as long as it is read, so those who open one count it',
+      'storage/object-store/store-connection.ts': 'the store belongs to the installation, and its users take turns',
     },
   },
   'outgoing streams': {

@@ -67,10 +67,13 @@ test('files that import types from each other are pairs at most', async () => {
   expect(findCycles(await readImports(true)).filter((group) => group.length > 2)).toEqual([])
 })
 
-test('the admin page imports of the server only how sizes are written', async () => {
+/** What the server and the page must not know differently. */
+const SHARED_WITH_PAGE = ['core/byte-size.ts', 'core/currencies.ts', 'core/list-text.ts']
+
+test('the admin page imports of the server only how sizes, lists and currencies are written', async () => {
   for (const [file, imported] of await readImports(true))
     if (file.startsWith('admin/'))
-      for (const target of imported) if (!target.startsWith('admin/')) expect(target, file).toBe('core/byte-size.ts')
+      for (const target of imported) if (!target.startsWith('admin/')) expect(target, file).toBeOneOf(SHARED_WITH_PAGE)
 })
 
 /** Names that say which part of any folder a file holds. */

@@ -3,17 +3,9 @@ import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import { startCheckout } from './checkout/checkout'
 import * as configuration from './configuration'
+import { PaymentsConfiguration, PaymentsConfigurationChange } from './configuration-shapes'
 import * as invoices from './invoices/invoices'
-import {
-  Cancellation,
-  Checkout,
-  Invoice,
-  InvoiceList,
-  NewCheckout,
-  PaymentsConfiguration,
-  PaymentsConfigurationChange,
-  Subscription,
-} from './shapes'
+import { Cancellation, Checkout, Invoice, InvoiceList, NewCheckout, Subscription } from './shapes'
 import { cancel } from './subscriptions/cancellation'
 
 const errorResponses = { 400: ProblemShape, 404: ProblemShape, 409: ProblemShape, 500: ProblemShape, 502: ProblemShape }

@@ -240,18 +240,6 @@ export const PricePreview = t.Object({
 })
 export type PricePreview = Static<typeof PricePreview>
 
-const count = t.Number()
-
-export const SubscriptionStatistics = t.Object({
-  countByStatus: t.Object({
-    ...{ pending: count, active: count, trialing: count, past_due: count, canceled: count, expired: count },
-  }),
-  monthlyRevenue: t.Array(t.Object({ currency: t.String(), amount: money, subscriptions: count }), {
-    description: 'what the subscriptions that are billed bring in a month with their discounts of now, by currency',
-  }),
-})
-export type SubscriptionStatistics = Static<typeof SubscriptionStatistics>
-
 export const DynamicAmount = t.Object(
   { amount: maybe(t.Unknown({ 'x-schema': { type: 'number', exclusiveMinimum: 0 } })) },
   { 'x-schema': { required: ['amount'] } },
@@ -329,14 +317,3 @@ export const InvoiceList = t.Object({
   subscriptionId: listParameter('several values'),
   status: listParameter('paid, open or void'),
 })
-
-export const PaymentsConfiguration = t.Object({
-  key: t.Literal('payments-configuration'),
-  metadata: jsonObject,
-  warnings: maybe(
-    t.Array(t.Object({ path: t.String(), message: t.String() }), {
-      description: 'such as prices that the connected provider cannot charge',
-    }),
-  ),
-})
-export const PaymentsConfigurationChange = t.Object({ metadata: maybe(jsonObject) })

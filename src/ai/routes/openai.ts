@@ -2,8 +2,8 @@ import type { TSchema } from '@sinclair/typebox'
 import { Elysia, t } from 'elysia'
 import { aiGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { createChatCompletion } from '../openai/chat'
-import { createEmbeddings } from '../openai/embeddings'
+import { createChatCompletion } from '../openai/chat-completions'
+import { createEmbeddings } from '../openai/embedding-requests'
 import * as models from '../openai/models'
 import {
   ChatCompletion,

@@ -3,7 +3,7 @@ import { joinPath, type StoredBackup } from '../backup-list'
 import { type BackupSecrets, createDecryption, KEY_FILE_NAME } from '../encryption'
 import { numberOf, parseFolderName } from '../folder-name'
 import { decodeStored } from '../stored-file'
-import { applyBlock } from './log-restore'
+import { applyBlock } from './block-writer'
 import { decodeSegment, type LogBlock, parseSegmentName } from './log-segment'
 import { LOG_FOLDER } from './shipped-log'
 

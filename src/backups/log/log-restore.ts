@@ -1,12 +1,12 @@
-import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
-import { listFramePages } from '../../tenancy/databases'
 import { joinPath, type StoredBackup } from '../backup-list'
 import { type BackupSecrets, createDecryption, isKeyFile } from '../encryption'
 import { boundByLater, numberOf, orderFolders } from '../folder-name'
 import { decodeStored } from '../stored-file'
 import type { BackupTarget } from '../targets/backup-target'
+import { applyBlock } from './block-writer'
 import { applyEarlierLog } from './earlier-log'
 import { decodeSegment, type LogBlock, parseSegmentName } from './log-segment'
 import { LOG_FOLDER } from './shipped-log'
@@ -119,12 +119,5 @@ async function readBlocks(
     return [...decodeSegment(Buffer.concat(await Array.fromAsync(content)))]
   } catch (error) {
     if (error instanceof Problem && error.code !== 'BACKUP_DAMAGED') throw error
-  }
-}
-
-export function applyBlock({ frames, pageSize }: LogBlock, output: number) {
-  for (const { number, page, databasePages } of frames.flatMap((part) => [...listFramePages(part, pageSize)])) {
-    writeSync(output, page, 0, pageSize, (number - 1) * pageSize)
-    if (databasePages) ftruncateSync(output, databasePages * pageSize)
   }
 }

@@ -26,7 +26,9 @@ import * as files from '../../files/shapes'
 import * as integrations from '../../integrations/shapes'
 import * as lambdas from '../../lambdas/shapes'
 import * as limits from '../../limits/shapes'
+import * as paymentsConfiguration from '../../payments/configuration-shapes'
 import * as payments from '../../payments/shapes'
+import * as subscriptions from '../../payments/subscriptions/shapes'
 import * as inbox from '../../payments/webhooks/shapes'
 import * as plugins from '../../plugins/shapes'
 import * as sites from '../../sites/shapes'
@@ -58,6 +60,8 @@ const SHAPE_MODULES = [
   ],
   ...[
     payments,
+    paymentsConfiguration,
+    subscriptions,
     inbox,
     plugins,
     connections,

@@ -1,7 +1,7 @@
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import { addSpan, cycleSpan, isCountedFrom, periodAfter } from '../billing-period'
 import type { Pause, Subscription } from '../tables'
-import type { TransitionInput } from './state-machine'
+import type { TransitionInput } from './transition-input'
 import { hasEnded, isUnpaidCheckout, type Status, type Trigger } from './transitions'
 
 /** Returns the fields of a subscription after a transition to a status, without the status. */

@@ -8,8 +8,8 @@ import type { ProviderKind } from '../providers/provider'
 import { type Subscription, subscriptions } from '../tables'
 import { nextProviderLink } from './next-state'
 import { rescheduleLifecycle, scheduleProviderCancel } from './schedule'
-import type { TransitionInput, TransitionResult } from './state-machine'
 import { emitSubscriptionEvent, emitWebhookFailure } from './subscription-events'
+import type { TransitionInput, TransitionResult } from './transition-input'
 import { hasEnded, shownStatus, type Trigger } from './transitions'
 
 /** Triggers after which the customer pays, or gets access. */

@@ -11,13 +11,13 @@ import {
   PricePreview,
   Subscription,
   SubscriptionList,
-  SubscriptionStatistics,
   WorkspaceSubscription,
   WorkspaceSubscriptionList,
 } from '../shapes'
 import { cancel } from './cancellation'
 import { previewSubscription } from './price-preview'
 import { setAmount, setCoupon } from './pricing'
+import { SubscriptionStatistics } from './shapes'
 import { summarize } from './statistics'
 import * as subscriptions from './subscriptions'
 

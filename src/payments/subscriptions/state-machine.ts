@@ -10,7 +10,7 @@ import { fittingPeriod } from '../billing-period'
 import { redeemOnActivation } from '../coupons/redemption'
 import { upsertInvoiceForTrigger, voidPlaceholderInvoices } from '../invoices/invoice-store'
 import { providerOf } from '../providers'
-import type { ProviderInvoice, ProviderKind, ProviderState } from '../providers/provider'
+import type { ProviderInvoice, ProviderState } from '../providers/provider'
 import { type Subscription, subscriptions } from '../tables'
 import { REPRICE_JOB } from './job-kinds'
 import { nextFields } from './next-state'
@@ -25,6 +25,7 @@ import {
 } from './schedule'
 import { priceOf } from './serializer'
 import { emitStatusChange } from './subscription-events'
+import type { TransitionInput, TransitionResult } from './transition-input'
 import {
   ACTIVE_STATUSES,
   hasActiveStatus,
@@ -34,30 +35,6 @@ import {
   TRANSITIONS,
   type Trigger,
 } from './transitions'
-
-/** The input of a transition, besides its trigger. */
-export type TransitionInput = ProviderState & {
-  /** The time of the event by the provider's clock (ms). Absent if the transition does not come from a provider. */
-  occurredAt?: number
-  providerKind?: ProviderKind
-  externalSubscriptionId?: string
-  /** The connection whose secret verified the event. */
-  providerSourceId?: string | null
-  invoice?: ProviderInvoice
-  /** The id of the user who did it, for the emitted events. */
-  by?: string
-  /** Who caused an end (default: the provider). */
-  endedBy?: Subscription['endedBy']
-  /** Whether a refusal was reported already. */
-  isReported?: boolean
-}
-
-export type TransitionResult = {
-  subscription: Subscription
-  /** `stale`: a later event was already applied. `refused`: the transition is not possible; `why` says the reason. */
-  outcome: 'applied' | 'stale' | 'refused'
-  why?: string
-}
 
 /** The trigger of an `updated` event, by the status that the provider reports. */
 const triggerByStatus: Record<NonNullable<ProviderState['status']>, Trigger | undefined> = {

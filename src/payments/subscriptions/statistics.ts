@@ -3,9 +3,9 @@ import type { Ctx } from '../../accounts/context'
 import { readFairly } from '../../entities/query/fair-reads'
 import type { Db } from '../../storage/port'
 import { fromMinorUnits } from '../money'
-import type { SubscriptionStatistics } from '../shapes'
 import { subscriptions } from '../tables'
 import { priceOf } from './serializer'
+import type { SubscriptionStatistics } from './shapes'
 import { SHOWN_STATUSES, type ShownStatus, shownStatus } from './transitions'
 
 const { _id, status, currency, billingCycle, basePrice, discount, couponBenefitEndsAt, ...more } = subscriptions

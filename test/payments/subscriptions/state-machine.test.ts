@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
 import fc from 'fast-check'
-import type { TransitionInput } from '../../../src/payments/subscriptions/state-machine'
+import type { TransitionInput } from '../../../src/payments/subscriptions/transition-input'
 import {
   ACTIVE_STATUSES,
   SHOWN_STATUSES,

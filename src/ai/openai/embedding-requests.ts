@@ -4,7 +4,7 @@ import { estimateEmbeddingUsage, isEmbeddingSource, requestEmbeddings, toVectorB
 import { getSource } from '../sources/sources'
 import { reserveBudget } from '../usage/budgets'
 import { calculateCost } from '../usage/prices'
-import { rethrowSpentBudget } from './chat'
+import { rethrowSpentBudget } from './chat-completions'
 import { getAgentByModel } from './models'
 import type { EmbeddingList, EmbeddingRequest } from './shapes'
 

@@ -1,0 +1,13 @@
+import { t } from 'elysia'
+import { jsonObject } from '../core/shapes'
+
+export const PaymentsConfiguration = t.Object({
+  key: t.Literal('payments-configuration'),
+  metadata: jsonObject,
+  warnings: t.Optional(
+    t.Array(t.Object({ path: t.String(), message: t.String() }), {
+      description: 'such as prices that the connected provider cannot charge',
+    }),
+  ),
+})
+export const PaymentsConfigurationChange = t.Object({ metadata: t.Optional(jsonObject) })
