@@ -270,8 +270,8 @@ describe('the generated client', () => {
   test('the client throws a TypeError for values that a query cannot express, and an AtollError for unknown fields', async () => {
     for (const query of [{ title: '' }, { title: 'undefined' }, { title: null }, { title: { $gt: '' } }])
       await expect(orderItems().list(query), JSON.stringify(query)).rejects.toThrow(TypeError)
-    for (const list of [['a,b'], [''], []])
-      await expect(orderItems().list({ title: { $in: list } })).rejects.toThrow(TypeError)
+    await expect(orderItems().list({ title: { $in: [] } })).rejects.toThrow(TypeError)
+    for (const list of [['a,b'], ['']]) expect(await orderItems().list({ title: { $in: list } })).toEqual([])
     expect(await statusAndCodeOf(orderItems().list({ nothing: 1 }))).toEqual([400, 'INVALID_INPUT'])
   })
 
