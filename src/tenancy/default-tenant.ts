@@ -51,7 +51,7 @@ export async function findDefaultTenantId(host: string): Promise<string | undefi
   return tenant !== null && (mode === 'everywhere' || isLocalHost(host)) ? tenant : undefined
 }
 
-const findDefault = () => cached(registry, 'tenants', 'default', readDefault)
+const findDefault = () => cached(registry, 'tenants', `default ${config.ATOLL_DEFAULT_TENANT}`, readDefault)
 
 async function readDefault(): Promise<CachedDefault> {
   const [first, second] = await registry.db.select({ id: tenants.id }).from(tenants).limit(2)

@@ -300,7 +300,11 @@ describe('`atoll`', () => {
 
   test('`atoll version` and `atoll --version` print the version', async () => {
     const { json } = await runAtoll('version --json', at)
-    expect(json).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/), bun: Bun.version })
+    expect(json).toEqual({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      bun: Bun.version,
+      timeZones: expect.anything(),
+    })
     expect((await runAtoll('version', at)).out).toBe(`${json.version}\n`)
     expect((await runAtoll('--version', at)).out).toBe(`${json.version}\n`)
   })
