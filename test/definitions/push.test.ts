@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { issueApiToken } from '../../src/accounts/api-tokens'
+import { config } from '../../src/config'
 import { writeFolder } from '../../src/definitions/folder'
 import { diffFolder, type FolderOptions, pullFolder, pushFolder } from '../../src/definitions/folder-push'
 import { type DefinitionTarget, openLocalTarget, openRemoteTarget } from '../../src/definitions/target'
@@ -30,6 +31,17 @@ const push = async (target: DefinitionTarget, folder: string, options: FolderOpt
   (await pushFolder(target, folder, options)).changes
 const diff = async (target: DefinitionTarget, folder: string, options: FolderOptions = {}) =>
   (await diffFolder(target, folder, options)).changes
+
+/** Other files of this process may allow private networks. */
+function withoutPrivateNetwork(): Disposable {
+  const before = config.ATOLL_ALLOW_PRIVATE_NETWORK
+  config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
+  return {
+    [Symbol.dispose]() {
+      config.ATOLL_ALLOW_PRIVATE_NETWORK = before
+    },
+  }
+}
 
 const title = { key: 'title', type: 'string' }
 const code = 'export default () => 1'
@@ -185,6 +197,7 @@ test.each<[string, string, string | object, string]>([
     'The blueprint "books"',
   ],
 ])('a push is refused before its first change because of %s', async (_, path, wrong, words) => {
+  using _network = withoutPrivateNetwork()
   const tenant = await createTestTenant()
   const [admin, target, folder] = [tenant.as('admin'), remote(tenant), createTempFolder()]
   await admin.post('/blueprints', { key: 'books', name: 'Books', fields: [title] })

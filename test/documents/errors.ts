@@ -19,7 +19,7 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   BACKUP_TARGET_TAKEN: [[409], 'The target has the backups of another installation; choose another one.'],
   BACKUP_DAMAGED: [[409], 'The backup is not complete, or was changed; use another one.'],
   BACKUP_TARGET_FAILED: [[502], 'The place for backups cannot be read or written.'],
-  BACKUP_TARGET_STALLED: [[504], 'The store for backups made no progress for three minutes.'],
+  BACKUP_TARGET_STALLED: [[504], 'The store for backups made no progress for too long.'],
   BACKUP_TOO_NEW: [[409], 'The backup was made by a newer release; upgrade Atoll.'],
   BATCH_TOO_LARGE: [[413], 'What the batch would write is larger than 16 MiB.'],
   BLUEPRINT_CHANGING: [[409], 'A previous change of the blueprint is still being applied to its entities.'],
