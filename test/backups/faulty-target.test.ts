@@ -65,7 +65,10 @@ test('a backup to a store that hangs in the middle fails with a sentence, and no
   const failure = making.catch((error) => error)
   await waitUntil(() => proxy.countPassedBytes() > before)
   proxy.setMode('hang')
-  expect(await failure).toMatchObject({ code: 'BACKUP_TARGET_STALLED', message: expect.stringContaining('no progress') })
+  expect(await failure).toMatchObject({
+    code: 'BACKUP_TARGET_STALLED',
+    message: expect.stringContaining('no progress'),
+  })
   proxy.setMode({})
   expect(await listBackups(openSlowTarget(), id)).toEqual([])
   expect(await findLatest(openSlowTarget(), id)).toBeUndefined()
