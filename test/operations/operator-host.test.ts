@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { config } from '../../src/config'
 import { handleRequest } from '../../src/gateway'
+import { setHosts } from '../../src/tenancy/tenants'
+import { INDEX, packTar, siteClient } from '../sites/fixtures'
 import { createTestTenant } from '../test-tenant'
 
 const open = async (origin: string, path = '/admin/operator/tenants') => {
@@ -35,5 +37,17 @@ describe("the operator's page", () => {
     config.ATOLL_PUBLIC_HOSTS = 'atoll.example.com'
     expect((await open('https://atoll.example.com')).status).toBe(200)
     expect((await open('http://localhost')).status).toBe(404)
+  })
+
+  test('the page is at a loopback name of a tenant, as of a demo, until the tenant has a site', async () => {
+    const t = await createTestTenant()
+    const host = `${t.id}.localhost`
+    await setHosts(t.id, [`${t.id}.test`, host])
+    const origin = `http://${host}`
+    expect((await open(origin)).status).toBe(200)
+    const { deploy } = siteClient(t)
+    expect((await deploy(await packTar(INDEX))).status).toBe(201)
+    const { status, text } = await open(origin)
+    expect([status, JSON.parse(text).code]).toEqual([404, 'OPERATOR_PAGE_ELSEWHERE'])
   })
 })

@@ -11,9 +11,9 @@ import { getDefaultTenantId, getTenantAnyStatus } from '../../tenancy/tenants'
 const isInstallationHost = (host: string) =>
   config.ATOLL_PUBLIC_HOSTS ? parseList(config.ATOLL_PUBLIC_HOSTS.toLowerCase()).includes(host) : isLoopbackHost(host)
 
-/** Returns the tenant whose site answers at a host of no tenant. */
+/** Returns the tenant whose site answers at a host: its owner, or else the default tenant. */
 export async function findSiteOwner(host: string): Promise<string | undefined> {
-  const tenant = await getDefaultTenantId(host)
+  const tenant = (await findHostOwners([host])).get(host) ?? (await getDefaultTenantId(host))
   if (tenant === undefined) return
   const site = await getActiveSite(await getTenantAnyStatus(tenant))
   return site.files.size ? tenant : undefined
@@ -28,7 +28,9 @@ export async function assertOperatorHost(request: Request) {
   const refuse = (message: string): never => {
     throw new Problem(404, 'OPERATOR_PAGE_ELSEWHERE', message)
   }
-  if (!isInstallationHost(host) || (await findHostOwners([host])).has(host))
+  // A demo has the loopback names as hosts of its own; they stay the installation's as long as no site is there.
+  const isOwned = !isLoopbackHost(host) && (await findHostOwners([host])).has(host)
+  if (!isInstallationHost(host) || isOwned)
     refuse("The operator's page is only at the installation's own hosts: those of ATOLL_PUBLIC_HOSTS, else localhost.")
   const owner = await findSiteOwner(host)
   if (owner !== undefined)
