@@ -45,34 +45,43 @@ export function createS3Target(url: string, options: S3Store = {}): BackupTarget
         cancel: (reason) => void reader.cancel(reason).catch(() => {}), // nobody reads it any more
       })
     },
-    list: async (path) => [...(await reading(path, listEntries(store, toKey(path)))).keys()].sort(),
-    listSizes: (path) => reading(path, listEntries(store, toKey(path))),
+    list: (path) => reading(path, listNames(store, toFolder(toKey(path)))),
+    listSizes: async (path) => (await reading(path, listEntries(store, toFolder(toKey(path))))).sizes,
     removeFile: (path) => reading(path, store.remove(toKey(path))),
     probe: async () => void (await reading('', store.list(prefix, { delimiter: '/', limit: 1 }))),
     removeFolder: (path) => reading(path, removeAll(store, `${toKey(path)}/`)),
   }
 }
 
-/** Returns the names directly below a folder, with the sizes of those that are files (bytes). */
-async function listEntries(store: ObjectStore, folder: string): Promise<Map<string, number | undefined>> {
-  const start = folder && !folder.endsWith('/') ? `${folder}/` : folder
-  const entries = new Map<string, number | undefined>()
-  for await (const { objects, folders } of store.listAll(start, { delimiter: '/' })) {
-    for (const { key, size } of objects) entries.set(firstPart(key.slice(start.length)), size)
-    for (const name of folders) entries.set(firstPart(name.slice(start.length)), undefined)
+/** Returns the names directly below a folder, and how many of them are folders. Files have sizes (bytes). */
+async function listEntries(store: ObjectStore, folder: string) {
+  const sizes = new Map<string, number | undefined>()
+  let folderCount = 0
+  for await (const { objects, folders } of store.listAll(folder, { delimiter: '/' })) {
+    for (const { key, size } of objects) sizes.set(firstPart(key.slice(folder.length)), size)
+    for (const name of folders) sizes.set(firstPart(name.slice(folder.length)), undefined)
+    folderCount += folders.length
   }
+  sizes.delete('')
+  return { sizes, folderCount }
+}
+
+async function listNames(store: ObjectStore, folder: string): Promise<string[]> {
+  const { sizes, folderCount } = await listEntries(store, folder)
+  const names = new Set(sizes.keys())
   // Some stores do not tell folders that contain only folders.
-  if (!entries.size)
-    for await (const { objects } of store.listAll(start))
-      for (const { key } of objects) entries.set(firstPart(key.slice(start.length)), undefined)
-  entries.delete('')
-  return entries
+  if (!folderCount)
+    for await (const { objects } of store.listAll(folder))
+      for (const { key } of objects) names.add(firstPart(key.slice(folder.length)))
+  names.delete('')
+  return [...names].sort()
 }
 
 async function removeAll(store: ObjectStore, prefix: string) {
   for await (const { objects } of store.listAll(prefix)) for (const { key } of objects) await store.remove(key)
 }
 
+const toFolder = (key: string) => (key && !key.endsWith('/') ? `${key}/` : key)
 const firstPart = (path: string) => path.split('/')[0]!
 
 function toReadProblem(address: string, cause: unknown): Problem {
