@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { optionalBody } from '../core/shapes'
 import { startCheckout } from './checkout/checkout'
 import * as configuration from './configuration'
 import { PaymentsConfiguration, PaymentsConfigurationChange } from './configuration-shapes'
@@ -26,7 +27,7 @@ const checkoutRoutes = new Elysia({ prefix: '/checkout', tags: ['payments'] })
   .put('/:subscriptionId/cancel', ({ ctx, params, body }) => cancel(ctx, params.subscriptionId, body ?? undefined), {
     can: 'user',
     params: t.Object({ subscriptionId: t.String() }),
-    body: Cancellation,
+    body: optionalBody(Cancellation),
     response: { 200: Subscription, ...errorResponses },
     detail: { operationId: 'cancelCheckout', summary: 'Cancel a pending checkout' },
   })

@@ -1,7 +1,7 @@
 import { type Static, t } from 'elysia'
 import { email, orEmpty } from '../accounts/shapes'
 import { listParameter } from '../core/query-lists'
-import { id, jsonObject, line, optionalBody, partialOf, strictObject, text, time, withKeyPolicy } from '../core/shapes'
+import { id, jsonObject, line, partialOf, strictObject, text, time, withKeyPolicy } from '../core/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
 import type { ProviderKind } from './tables'
 
@@ -245,9 +245,9 @@ export const DynamicAmount = t.Object(
   { 'x-schema': { required: ['amount'] } },
 )
 /** A cancellation takes effect at once. */
-export const Cancellation = optionalBody(
-  t.Object({ atPeriodEnd: maybe(t.Nullable(t.Boolean({ description: 'must be false: it is cancelled at once' }))) }),
-)
+export const Cancellation = t.Object({
+  atPeriodEnd: maybe(t.Nullable(t.Boolean({ description: 'must be false: it is cancelled at once' }))),
+})
 export type Cancellation = Static<typeof Cancellation>
 
 export const CouponAttachment = t.Object({ couponCode: t.Nullable(t.String({ maxLength: 200 })) })

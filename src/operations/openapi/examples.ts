@@ -31,7 +31,7 @@ const subscription = {
   ...{ couponId: null, couponCode: null, couponBenefitEndsAt: null, currentPeriodStart: created },
   ...{ currentPeriodEnd: '2026-02-28T12:00:00.000Z', trialEndsAt: null, cancelAtPeriodEnd: false },
   ...{ cancelRequested: null, providerKind: 'stripe', providerSourceId: otherId, externalSubscriptionId: 'sub_1' },
-  ...{ metadata: {}, ...times },
+  ...{ pause: null, metadata: {}, ...times },
 }
 const event = {
   source: 'shop',
@@ -80,6 +80,7 @@ export const examples: Record<string, unknown> = {
   MailTemplateChange: { subject: 'Welcome to {{site}}' },
   NewTenant: { id: 'acme', hosts: ['acme.example.com'] },
   TenantHosts: { hosts: ['acme.example.com'] },
+  DefaultTenantChoice: { mode: 'everywhere', tenant: 'acme' },
   TenantMove: { to: 'postgres' },
   NewOperatorToken: { name: 'nightly', scopes: ['read', 'backups'] },
   TenantClone: { as: 'acme-copy' },
@@ -134,6 +135,7 @@ export const examples: Record<string, unknown> = {
   NewBlock: block,
   BlockChange: { content: block.content },
   Block: { _id: id, description: '', ...block, ...times },
+  FileChange: { keep: true },
   DefinitionDiff: { files: definitionFiles, prune: true },
   DefinitionPush: { files: definitionFiles },
   NewConfiguration: { key: 'theme', public: true, metadata: websiteMetadata },
@@ -169,6 +171,7 @@ export const examples: Record<string, unknown> = {
   PricePreviewRequest: { billingCycle: 'monthly', couponCode: 'SPRING', payments: 12 },
   Subscription: subscription,
   DynamicAmount: { amount: 49.5 },
+  Cancellation: { atPeriodEnd: false },
   CouponAttachment: { couponCode: 'SPRING' },
   NewCheckout: {
     ...{ planId: otherId, billingCycle: 'monthly' },

@@ -23,7 +23,7 @@ import { hasEnded, isUnpaidCheckout, shownStatus, TERMINAL_STATUSES } from './tr
  * `cancelRequested`, and the cancellation is retried. A canceled subscription is returned as it is.
  * @throws 403, 404, 409 SUBSCRIPTION_ENDED, 502 PROVIDER_ERROR
  */
-export async function cancel(ctx: Ctx, id: string, input?: Cancellation) {
+export async function cancel(ctx: Ctx, id: string, input?: Cancellation | null) {
   if (input?.atPeriodEnd)
     badRequest({ path: '/atPeriodEnd', message: 'atPeriodEnd is not supported: a subscription is cancelled at once.' })
   const row = requireOwn(ctx, await getSubscription(ctx.db, id))

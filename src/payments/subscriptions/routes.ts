@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { IdParams, toJsonOrNull } from '../../core/shapes'
+import { IdParams, optionalBody, toJsonOrNull } from '../../core/shapes'
 import {
   Cancellation,
   CouponAttachment,
@@ -112,7 +112,7 @@ export const subscriptionRoutes = new Elysia({ prefix: '/subscriptions', tags: [
   .put('/:id/cancel', ({ ctx, params, body }) => cancel(ctx, params.id, body ?? undefined), {
     can: 'user',
     params: IdParams,
-    body: Cancellation,
+    body: optionalBody(Cancellation),
     response: changeResponses,
     detail: { operationId: 'cancelSubscription', summary: 'Cancel a subscription' },
   })
