@@ -73,10 +73,10 @@ test('a backup that is being made keeps the contents that it found in the target
   // The contents are removed after the backup has looked which are there, and before it is complete.
   const pausing: BackupTarget = {
     ...target,
-    async list(folder) {
-      const names = await target.list(folder)
+    async listSizes(folder) {
+      const sizes = await target.listSizes(folder)
       if (folder.endsWith('/contents') && removed === -1) removed = await pruneContents(target, own.id)
-      return names
+      return sizes
     },
   }
   const { place, files } = await backUp(own.id, pausing)

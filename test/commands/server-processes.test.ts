@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStream } from '../entities/changes/stream-client'
 import {
@@ -45,8 +45,13 @@ type Caller = ReturnType<typeof scatteredCaller>
 /** Returns the ids of the processes that another one has started. */
 const listChildren = (pid: number) =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-const isRunning = (pid: number) =>
-  existsSync(`/proc/${pid}/stat`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+const isRunning = (pid: number) => {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
 
 const listLogs = (folder: string) =>
   readdirSync(join(folder, 'tenants'), { recursive: true }).filter((name) => /-(wal|shm)$/.test(String(name)))

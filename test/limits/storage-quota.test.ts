@@ -42,7 +42,7 @@ const POSSIBLE: Record<string, string[]> = {
     ...['POST /api/invites', 'POST /api/workspaces/:id/activate', 'PUT /api/workspaces/:id/members/:userId'],
     ...['PUT /api/subscriptions/:id/dynamic-amount', 'PUT /api/subscriptions/:id/coupon'],
     ...['PUT /api/subscriptions/:id/cancel', 'PUT /api/checkout/:subscriptionId/cancel'],
-    'PUT /api/payments/configuration/',
+    ...['PUT /api/payments/configuration/', 'PUT /api/files/:id'],
   ],
   'what stores nothing, or what others check': [
     'POST /api/definitions/diff',
@@ -53,6 +53,7 @@ const POSSIBLE: Record<string, string[]> = {
     ...['POST /api/ai/:integrationId/chat-completion/', 'POST /api/ai/sources/:sourceId/chat-completion'],
     ...['POST /api/ai/sources/:sourceId/chat-completion/plain', 'POST /api/ai/sources/:sourceId/chat-completion/pages'],
     ...['POST /api/ai/sources/:sourceId/chat-completion/integrations', 'POST /api/ai/sources/:sourceId/blueprints'],
+    ...['POST /api/ai/v1/chat/completions', 'POST /api/ai/v1/embeddings'],
     // The report of an import tells it.
     'POST /api/blueprints/:key/entities/import',
   ],
