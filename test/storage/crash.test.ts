@@ -82,7 +82,7 @@ test('every acknowledged entity survives `kill -9` and is found by filters', asy
     await server.end('SIGTERM')
     assertIntact(join(at.at, 'tenants/acme/data.db'), acknowledged)
   }
-}, 30_000)
+})
 
 /** Checks the file with a library that did not write it. */
 function assertIntact(file: string, acknowledged: Acknowledged[]) {
