@@ -5,7 +5,9 @@ import { sha256 } from '../core/crypto'
 import { tooManyRequests } from '../core/problem'
 import { emit } from '../jobs/outbox'
 import type { Tx } from '../storage/port'
+import { widerNetworks } from '../tenancy/client-connection'
 import type { Tenant } from '../tenancy/tenants'
+import { STRANGER_DELAY_MS } from './stranger-throttle'
 import { signinFailures } from './tables'
 
 const MAX_FAILURES = 10
@@ -37,13 +39,17 @@ type AttemptKind =
 
 type CounterKind = 'account' | 'address' | 'device'
 
-/** The subject is a hash, because users may type a password as the username. */
-type AttemptCounter = { about: CounterKind; subject: string; limit: number }
+/**
+ * The subject is a hash, because users may type a password as the username. `slows`: beyond the limit attempts wait
+ * instead of being rejected.
+ */
+type AttemptCounter = { about: CounterKind; subject: string; limit: number; slows?: boolean }
 
 /**
  * Returns the counters of an attempt. Wrong passwords from elsewhere never lock out an account, nor a device on which
  * it has signed in. A second factor can only be guessed by somebody who already has the password, so all guesses count
- * together.
+ * together. Mails that strangers request for an account slow down further requests for it, and its own devices have a
+ * limit of their own.
  */
 function toCounters({ account, address, device, of }: ThrottleSubjects): AttemptCounter[] {
   const counter = (about: CounterKind, limit: number, ...values: string[]): AttemptCounter => ({
@@ -51,24 +57,30 @@ function toCounters({ account, address, device, of }: ThrottleSubjects): Attempt
     subject: `${about} ${sha256([of ?? 'password', ...values].join('\n'))}`,
   })
   const own = device && counter('device', MAX_FAILURES, account, device)
-  const ofAddress = counter('address', MAX_FAILURES_OF_ADDRESS, address)
-  if (of === undefined) return own ? [own] : [counter('account', MAX_FAILURES, account, address), ofAddress]
+  const ofAddress = (limit: number) => [
+    counter('address', limit, address),
+    ...widerNetworks(address).map(({ network, factor }) => counter('address', limit * factor, network)),
+  ]
+  if (of === undefined)
+    return own ? [own] : [counter('account', MAX_FAILURES, account, address), ...ofAddress(MAX_FAILURES_OF_ADDRESS)]
   const ofAccount = counter('account', MAX_FAILURES, account)
   if (of === 'second factor' && own) return [own, { ...ofAccount, limit: Number.POSITIVE_INFINITY }]
   // Each of these attempts may send a mail.
-  const sends = of === 'forgotten password' || of === 'verification' || of === 'e-mail sign-in'
-  return [ofAccount, sends ? { ...ofAddress, limit: MAX_FAILURES } : ofAddress]
+  if (of === 'forgotten password' || of === 'e-mail sign-in')
+    return own ? [own] : [{ ...ofAccount, slows: true }, ...ofAddress(MAX_FAILURES)]
+  return [ofAccount, ...ofAddress(of === 'verification' ? MAX_FAILURES : MAX_FAILURES_OF_ADDRESS)]
 }
 
 /**
  * Counts an attempt, in windows of ten minutes, before its outcome is known, so that concurrent attempts cannot bypass
- * the limit.
+ * the limit. Waits where a limit slows attempts down.
  * @throws 429 RATE_LIMITED when too many recent attempts failed
  */
 export async function countAttempt(tenant: Tenant, subjects: ThrottleSubjects) {
   if (config.ATOLL_RATE_LIMITS === 'off') return
   const time = now()
   const counters = toCounters(subjects)
+  let isSlowed = false
   const wait = await tenant.write(async (tx) => {
     const isOver = lte(signinFailures.since, toIsoString(time - ATTEMPT_WINDOW_MS))
     // Failures of a clock that was ahead would lock people out until then.
@@ -76,10 +88,12 @@ export async function countAttempt(tenant: Tenant, subjects: ThrottleSubjects) {
     await tx.delete(signinFailures).where(or(isOver, isOfFuture))
     const names = counters.map(({ subject }) => subject)
     const rows = await tx.select().from(signinFailures).where(inArray(signinFailures.subject, names))
-    const exceeded = counters.flatMap((counter) => {
+    const reached = counters.flatMap((counter) => {
       const row = rows.find(({ subject }) => subject === counter.subject)
       return row && row.count >= counter.limit ? [{ ...counter, since: row.since }] : []
     })
+    const exceeded = reached.filter(({ slows }) => !slows)
+    isSlowed = reached.length > 0
     if (subjects.telling) for (const counter of exceeded) await emitOnce(tenant, tx, subjects, counter)
     if (exceeded.length) return Math.max(...exceeded.map(({ since }) => Date.parse(since) + ATTEMPT_WINDOW_MS - time))
     const count = sql`${signinFailures.count} + 1`
@@ -90,6 +104,7 @@ export async function countAttempt(tenant: Tenant, subjects: ThrottleSubjects) {
         .onConflictDoUpdate({ target: signinFailures.subject, set: { count } })
   })
   if (wait) tooManyRequests(wait / 1000, 'Too many attempts failed.')
+  if (isSlowed) await Bun.sleep(STRANGER_DELAY_MS)
 }
 
 /**

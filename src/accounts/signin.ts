@@ -150,7 +150,7 @@ export const throwChallengeExpired = (): never => {
  */
 export async function signUp(tenant: Tenant, input: Registration, answer: HttpContext) {
   if (!(await getSettings(tenant, authSettings)).allowSignup) throw signupClosed()
-  countSignup(tenant, answer.request)
+  await countSignup(tenant, answer.request)
   const afterInsert = (tx: Tx, user: UserRow) => completeSignUp(tenant, tx, user)
   const hash = (password: string) => hashSignupPassword(toWorkOwner(tenant, answer.request), password)
   const user = await registerUser(tenant, input, ['user'], afterInsert, {}, hash)

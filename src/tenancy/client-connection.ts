@@ -128,6 +128,19 @@ export const isHttps = (request: Request) => {
 export const clientNetwork = (request: Request) => toNetwork(clientIp(request))
 
 /**
+ * Returns the networks that hold a /64 network, with how many times its limits they have: whoever gets a /56 or a /48
+ * has 256 or 65,536 of them.
+ */
+export function widerNetworks(network: string): { network: string; factor: number }[] {
+  const [a, b, c, d, ...others] = network.split(':')
+  if (d === undefined || others.length) return []
+  return [
+    { network: `${a}:${b}:${c}:${d.padStart(4, '0').slice(0, 2)}/56`, factor: 4 },
+    { network: `${a}:${b}:${c}/48`, factor: 16 },
+  ]
+}
+
+/**
  * Returns the /64 network of an IPv6 address, because one household has 2^64 addresses; IPv4 addresses are unchanged.
  */
 function toNetwork(address: string) {

@@ -176,10 +176,10 @@ test('POST /api/signup rejects a birthDate that does not exist with 400 INVALID_
 describe('the rate limit of sign-ups', () => {
   /** A fresh tenant, and a function that signs up there from an address; the default username is taken, which avoids hashing. */
   async function createSignupFixture() {
-    const { anonymous } = await createTestTenant()
+    const { anonymous, as } = await createTestTenant()
     const signUp = (from: string, username = 'user', more: Record<string, string> = {}) =>
       anonymous.post('/signup', { username, password }, { 'x-from': from, ...more })
-    return { anonymous, signUp }
+    return { anonymous, as, signUp }
   }
   const TAKEN = [409, 'USERNAME_EXISTS']
   const RATE_LIMITED = [429, 'RATE_LIMITED']
@@ -207,12 +207,30 @@ describe('the rate limit of sign-ups', () => {
     expect((await signUp('192.0.2.1', 'joan')).status).toBe(201)
   })
 
-  test('the 501st sign-up at one tenant within an hour gets 429 RATE_LIMITED, whatever its address', async () => {
-    const { signUp } = await createSignupFixture()
+  test('beyond 500 sign-ups at one tenant within an hour each waits three seconds, and admins see one event', async () => {
+    const { as, signUp } = await createSignupFixture()
     for (let n = 0; n < 500; n++) expect(statusAndCode(await signUp(`198.51.${n % 100}.1`))).toEqual(TAKEN)
-    expect(statusAndCode(await signUp('192.0.2.1'))).toEqual(RATE_LIMITED)
+    const begun = performance.now()
+    const answers = await Promise.all(['192.0.2.1', '192.0.2.2'].map((from) => signUp(from)))
+    expect(answers.map(statusAndCode)).toEqual([TAKEN, TAKEN])
+    expect(performance.now() - begun).toBeWithin(2_900, 10_000)
+    const events = (await as('admin').get('/events?eventName=strangers-slowed')).body
+    expect(events.map(({ metadata }: { metadata: object }) => metadata)).toEqual([{ action: 'sign-up', requests: 500 }])
+    const atOtherTenant = performance.now()
     const otherTenant = await createSignupFixture()
     expect(statusAndCode(await otherTenant.signUp('192.0.2.1'))).toEqual(TAKEN)
+    expect(performance.now() - atOtherTenant).toBeLessThan(2_900)
+  })
+
+  test('the 81st sign-up from one IPv6 /56 and the 321st from one /48 get 429 RATE_LIMITED', async () => {
+    const { signUp } = await createSignupFixture()
+    for (let n = 0; n < 80; n++)
+      expect(statusAndCode(await signUp(`2001:db8:1:${(n % 8).toString(16)}::1`))).toEqual(TAKEN)
+    expect(statusAndCode(await signUp('2001:db8:1:ff::1'))).toEqual(RATE_LIMITED)
+    for (let n = 0; n < 240; n++)
+      expect(statusAndCode(await signUp(`2001:db8:1:${(256 + n * 16).toString(16)}::1`))).toEqual(TAKEN)
+    expect(statusAndCode(await signUp('2001:db8:1:ffff::1'))).toEqual(RATE_LIMITED)
+    expect(statusAndCode(await signUp('2001:db8:2::1'))).toEqual(TAKEN)
   })
 
   test.each(['127.0.0.1', '::1'])(

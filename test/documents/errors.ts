@@ -352,6 +352,7 @@ export const LOG_CODES: Record<string, string> = {
   SERVER_PROCESS_HANGS: 'A process of the server gave no sign of life for half a minute; another one takes its place.',
   SERVER_PROCESS_ENDED: 'A process of the server ended unexpectedly; another one takes its place.',
   TASK_FAILED: 'Long work of the operator failed with a bug.',
+  STRANGERS_SLOWED: 'So many strangers sign up or request mails that each waits; `action` names what they do.',
   TASK_NOT_RECORDED: 'The end of long work of the operator could not be recorded; it reads as interrupted.',
   TENANT_DAMAGED: 'The database of a tenant is missing or damaged.',
   THUMBNAIL_FAILED: 'The process of a thumbnail ended unexpectedly. The picture got none.',

@@ -32,6 +32,11 @@ export const EVENTS: DocumentedEvent[] = [
   event('accounts', 'support', 'support-opened', 'The operator opened the tenant for support.', 'reason'),
   event('accounts', 'signin', 'signin-failed', 'A limit of failed sign-ins was reached.', 'about, user, of, attempts'),
   event(
+    ...(['accounts', 'signin', 'strangers-slowed'] as const),
+    'So many people whom the tenant does not know asked to sign up, to sign in by e-mail or for a new password in an hour that each further request waits three seconds. At most one an hour.',
+    'action, requests',
+  ),
+  event(
     ...(['accounts', 'impersonation', 'impersonation', 'An admin wrote something as another user.'] as const),
     'impersonator, user, method, path, requestId',
   ),

@@ -92,7 +92,7 @@ async function findOrCreateUser(tenant: Tenant, mailbox: Mailbox, request: Reque
     const user = await findVerified(tenant, mailbox)
     if (user) return user
     if (!(await getSettings(tenant, authSettings)).allowSignup) throw signupClosed()
-    if (attempt === 1) countSignup(tenant, request)
+    if (attempt === 1) await countSignup(tenant, request)
     try {
       return await createUser(tenant, mailbox, attempt)
     } catch (error) {

@@ -1,30 +1,25 @@
 import { randomInt } from 'node:crypto'
 import { and, eq, gt, lt } from 'drizzle-orm'
-import { config } from '../../config'
 import { HOUR_MS, now, toIsoString } from '../../core/clock'
 import { generateToken, sha256 } from '../../core/crypto'
 import { type HttpContext, setNoStore } from '../../core/etag'
-import { Problem, tooManyRequests } from '../../core/problem'
-import { RateLimiter } from '../../core/rate-limiter'
+import { Problem } from '../../core/problem'
 import { normalizeForLookup } from '../../core/text-normalization'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import { enqueue, type Job } from '../../jobs/queue'
 import type { Lease } from '../../jobs/with-lease'
 import type { JobHandler } from '../../jobs/worker'
 import { getSettings } from '../../platform/settings/tenant-settings'
-import { clientNetwork } from '../../tenancy/client-connection'
 import type { Tenant } from '../../tenancy/tenants'
 import { authSettings } from '../auth-settings'
-import { assertMailQuota, queueRepeatableMail } from '../mail/mails'
-import { countAttempt } from '../signin-throttle'
+import { assertMailQuota, queueRequestedMail } from '../mail/mails'
+import { countMailRequest } from '../mail-request-throttle'
 import { listProviders } from '../social/provider-config'
 import { users } from '../tables'
 import { emailSignIns } from './tables'
 
 const CODE_TTL_MS = 15 * 60_000
 const CODE_DIGITS = 8
-
-const requestsByTenant = new RateLimiter(2_000, HOUR_MS)
 
 /** Returns the ways besides passwords and passkeys in which users of a tenant sign in. */
 export const getSignInMethods = async (tenant: Tenant) => ({
@@ -47,16 +42,14 @@ export async function assertEmailSignInAllowed(tenant: Tenant) {
 export async function requestEmailSignIn(tenant: Tenant, email: string, answer: HttpContext) {
   await assertEmailSignInAllowed(tenant)
   const emailKey = normalizeForLookup(email)
-  await countAttempt(tenant, { account: emailKey, address: clientNetwork(answer.request), of: 'e-mail sign-in' })
-  const wait = config.ATOLL_RATE_LIMITS === 'on' && requestsByTenant.consume(tenant.tenant)
-  if (wait) tooManyRequests(wait / 1000, 'Too many mails were requested.')
+  const isKnown = await countMailRequest(tenant, 'e-mail sign-in', emailKey, answer.request)
   await assertMailQuota(tenant)
   setNoStore(answer)
   const request = generateToken()
   const row = { _id: sha256(request), email, emailKey, tries: 0, expires: toIsoString(now() + HOUR_MS) }
   await tenant.write(async (tx) => {
     await tx.insert(emailSignIns).values(row)
-    await enqueue(tenant, tx, { kind: 'email-signin', payload: { signIn: row._id } })
+    await enqueue(tenant, tx, { kind: 'email-signin', payload: { signIn: row._id, isKnown } })
   })
   return { request }
 }
@@ -64,13 +57,13 @@ export async function requestEmailSignIn(tenant: Tenant, email: string, answer: 
 /** Queues the mail of a sign-in if there is a user with the address, or may be one. */
 export const emailSignInJob: JobHandler = {
   async run(tenant: Tenant, { payload }: Job) {
-    const { signIn } = payload as { signIn: string }
+    const { signIn, isKnown } = payload as { signIn: string; isKnown?: boolean }
     const row = await tenant.db.select().from(emailSignIns).where(eq(emailSignIns._id, signIn)).get()
     if (!row) return { state: 'done' }
     const user = await tenant.db.select().from(users).where(eq(users.emailKey, row.emailKey)).get()
     if (!user && !(await getSettings(tenant, authSettings)).allowSignup) return { state: 'done' }
     const mail = { to: user?.email ?? row.email, template: 'emailSignIn', data: { signIn } } as const
-    return { state: 'done', effect: (tx) => queueRepeatableMail(tenant, tx, mail) }
+    return { state: 'done', effect: (tx) => queueRequestedMail(tenant, tx, mail, isKnown) }
   },
 }
 

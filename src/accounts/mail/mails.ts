@@ -41,6 +41,7 @@ export async function queueMail(tenant: Pick<Tenant, 'tenant'>, tx: Tx, ...newMa
 }
 
 const MAX_MAILS_PER_HOUR = 20 // per address
+const MAX_OWN_MAILS_PER_HOUR = 10 // per address, beside those that others requested
 
 /**
  * Queues a mail that a stranger can cause again and again, unless as many of its kind wait for the address as it gets
@@ -54,6 +55,15 @@ export async function queueRepeatableMail(tenant: Pick<Tenant, 'tenant'>, tx: Tx
   )
   if ((await tx.$count(mails, isWaiting)) < MAX_MAILS_PER_HOUR) await queueMail(tenant, tx, mail)
 }
+
+/** The value of a mail that was requested by a device of its user. */
+export const REQUESTED_BY_KNOWN_DEVICE = { requestedBy: 'known device' }
+
+/** Queues a mail that somebody requested: past the mails of strangers where a device of the user did. */
+export const queueRequestedMail = (tenant: Pick<Tenant, 'tenant'>, tx: Tx, mail: NewMail, isKnownDevice = false) =>
+  isKnownDevice
+    ? queueMail(tenant, tx, { ...mail, data: { ...mail.data, ...REQUESTED_BY_KNOWN_DEVICE } })
+    : queueRepeatableMail(tenant, tx, mail)
 
 /** The kind under which sent mails are counted for each day. */
 export const SENT_MAILS = 'mails'
@@ -92,7 +102,12 @@ export async function listMails(
 /**
  * Returns when (ms) an address may get another mail, so that nobody can flood it by requests in the name of its owner.
  */
-export async function findNextSendTime(db: Db, recipientKey: string): Promise<number> {
+export async function findNextSendTime(
+  db: Db,
+  { recipientKey, data = {} }: Pick<MailRow, 'recipientKey'> & Partial<MailRow>,
+): Promise<number> {
+  const isOwn = data.requestedBy === REQUESTED_BY_KNOWN_DEVICE.requestedBy
+  const max = isOwn ? MAX_MAILS_PER_HOUR + MAX_OWN_MAILS_PER_HOUR : MAX_MAILS_PER_HOUR
   const isRecent = and(
     eq(mails.recipientKey, recipientKey),
     gt(mails.sent, toIsoString(now() - HOUR_MS)),
@@ -103,7 +118,7 @@ export async function findNextSendTime(db: Db, recipientKey: string): Promise<nu
     .from(mails)
     .where(isRecent)
     .get()
-  return recent && recent.count >= MAX_MAILS_PER_HOUR ? Date.parse(recent.first!) + HOUR_MS : now()
+  return recent && recent.count >= max ? Date.parse(recent.first!) + HOUR_MS : now()
 }
 
 const MAIL_RETENTION_MS = 30 * DAY_MS

@@ -5,17 +5,16 @@ import { normalizeForLookup } from '../../core/text-normalization'
 import { enqueue, type Job } from '../../jobs/queue'
 import type { JobHandler } from '../../jobs/worker'
 import { writeInvalidating } from '../../tenancy/cache'
-import { clientNetwork } from '../../tenancy/client-connection'
 import type { Tenant } from '../../tenancy/tenants'
 import { revokeSignIns } from '../credential-revocation'
+import { countMailRequest } from '../mail-request-throttle'
 import { consumeOneTimeToken, findOneTimeToken } from '../one-time-tokens'
 import { hashPassword } from '../passwords'
-import { countAttempt } from '../signin-throttle'
 import { users } from '../tables'
 import { emitUserUpdated } from '../users/events'
 import { requireValidPassword } from '../users/users'
 import { toWorkOwner } from '../work-owner'
-import { assertMailQuota, queueRepeatableMail } from './mails'
+import { assertMailQuota, queueRequestedMail } from './mails'
 import { throwInvalidToken } from './verification'
 
 /**
@@ -24,25 +23,22 @@ import { throwInvalidToken } from './verification'
  * @throws 403 QUOTA_EXCEEDED, 429 RATE_LIMITED
  */
 export async function requestPasswordReset(tenant: Tenant, email: string, request: Request) {
-  await countAttempt(tenant, {
-    account: normalizeForLookup(email),
-    address: clientNetwork(request),
-    of: 'forgotten password',
-  })
+  const isKnown = await countMailRequest(tenant, 'forgotten password', normalizeForLookup(email), request)
   await assertMailQuota(tenant)
-  await tenant.write((tx) => enqueue(tenant, tx, { kind: 'forgotten-password', payload: { email } }))
+  await tenant.write((tx) => enqueue(tenant, tx, { kind: 'forgotten-password', payload: { email, isKnown } }))
   return success
 }
 
 /** Queues the mail of a password reset if a user has verified the address that was entered. */
 export const passwordResetJob: JobHandler = {
   async run(tenant: Tenant, { payload }: Job) {
-    const emailKey = normalizeForLookup((payload as { email: string }).email)
+    const { email, isKnown } = payload as { email: string; isKnown?: boolean }
+    const emailKey = normalizeForLookup(email)
     const user = await tenant.db.select().from(users).where(eq(users.emailKey, emailKey)).get()
     // An unverified address may belong to a stranger.
     if (!user?.email || !user.emailVerified) return { state: 'done' }
     const mail = { to: user.email, template: 'passwordReset', user: user._id } as const
-    return { state: 'done', effect: (tx) => queueRepeatableMail(tenant, tx, mail) }
+    return { state: 'done', effect: (tx) => queueRequestedMail(tenant, tx, mail, isKnown) }
   },
 }
 

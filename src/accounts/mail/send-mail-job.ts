@@ -37,7 +37,7 @@ export const sendMailJob: JobHandler = {
     const { mail: _id } = job.payload as { mail: string }
     const mail = await tenant.db.select().from(mails).where(eq(mails._id, _id)).get()
     if (mail?.state !== 'waiting') return { state: 'done' }
-    const nextAllowed = isMailEnabled() ? await findNextSendTime(tenant.db, mail.recipientKey) : now()
+    const nextAllowed = isMailEnabled() ? await findNextSendTime(tenant.db, mail) : now()
     if (nextAllowed > now()) return { state: 'again', due: nextAllowed }
     const updateMail = (change: Partial<MailRow>) => (tx: Tx) => tx.update(mails).set(change).where(eq(mails._id, _id))
     const user = mail.user ? await tenant.db.select().from(users).where(eq(users._id, mail.user)).get() : undefined
