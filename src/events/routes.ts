@@ -3,7 +3,18 @@ import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import { sumEvents } from './aggregate'
 import * as records from './events'
-import { CountQuery, Event, EventCount, EventList, EventSum, FilterOptions, NewEvent, SumQuery } from './shapes'
+import { listKnownEvents } from './known-events'
+import {
+  CountQuery,
+  Event,
+  EventCount,
+  EventList,
+  EventSum,
+  FilterOptions,
+  KnownEvents,
+  NewEvent,
+  SumQuery,
+} from './shapes'
 
 export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
   .use(guard('events'))
@@ -17,6 +28,15 @@ export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
     can: 'curator',
     response: FilterOptions,
     detail: { operationId: 'getEventFilterOptions', summary: 'List the values that events can be filtered by' },
+  })
+  .get('/known', ({ ctx }) => listKnownEvents(ctx), {
+    can: 'curator',
+    response: KnownEvents,
+    detail: {
+      operationId: 'listKnownEvents',
+      summary: 'List the events that integrations and plugins can wait for',
+      description: 'Those of the system and of blueprints, and what callers and lambdas recorded lately.',
+    },
   })
   .get('/count', ({ ctx, query, request }) => records.count(ctx, query, request), {
     can: 'curator',

@@ -63,6 +63,7 @@ export const EventCount = t.Object({
     }),
   ),
 })
+export const KnownEvents = t.Array(t.Object({ source: t.String(), kind: t.String(), eventName: t.String() }))
 export const FilterOptions = t.Object({
   kinds: t.Array(t.String()),
   eventNames: t.Array(t.String()),

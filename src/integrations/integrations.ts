@@ -6,6 +6,7 @@ import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
 import { isTrue, parseOptional, success } from '../core/shapes'
+import { listPatternWarnings } from '../events/pattern-warnings'
 import { lastEventSeq } from '../jobs/event-dispatcher'
 import { deleteQueued } from '../jobs/queue'
 import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../storage/pagination'
@@ -49,7 +50,7 @@ function buildFilter(query: Filters) {
 
 /** Returns an integration. @throws 404 INTEGRATION_NOT_FOUND */
 export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
-  toIntegrationWithEtag(await getIntegration(db, id), answer)
+  withWarnings({ db }, await getIntegration(db, id), answer)
 
 /**
  * Creates an integration, which receives events from now on.
@@ -79,7 +80,7 @@ export async function create(
     await reschedule(ctx, tx, row)
     return row
   })
-  return toIntegrationWithEtag(row, answer)
+  return withWarnings(ctx, row, answer)
 }
 
 /**
@@ -118,7 +119,7 @@ export async function change(
     await reschedule(ctx, tx, after)
     return after
   })
-  return toIntegrationWithEtag(row, answer)
+  return withWarnings(ctx, row, answer)
 }
 
 /** Removes an integration and its queued runs. @throws 404, 409 INTEGRATION_IN_USE, 412 when stale */
@@ -198,9 +199,18 @@ async function getForUpdate(db: Pick<Db, 'select'>, id: string, { request }: Htt
   return row
 }
 
-function toIntegrationWithEtag(row: IntegrationRow, answer: HttpContext) {
+const PATTERN_PATHS = { source: '/trigger/source', kind: '/trigger/eventKind', eventName: '/trigger/eventName' }
+
+/** Returns an integration with its ETag, and with a warning if nothing records the events that it waits for. */
+async function withWarnings(ctx: Pick<Ctx, 'db'>, row: IntegrationRow, answer: HttpContext) {
   setEtag(answer, etagOf(row.version, row.updated))
-  return toIntegration(row)
+  const { trigger } = row
+  const patterns =
+    trigger.kind === 'event'
+      ? [{ source: trigger.source, kind: trigger.eventKind, eventName: trigger.eventName, paths: PATTERN_PATHS }]
+      : []
+  const warnings = await listPatternWarnings(ctx, patterns)
+  return { ...toIntegration(row), ...(warnings.length && { warnings }) }
 }
 
 const toIntegration = ({

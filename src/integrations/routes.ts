@@ -4,7 +4,17 @@ import { ProblemShape } from '../core/problem'
 import { IdParams, SuccessShape } from '../core/shapes'
 import * as integrations from './integrations'
 import * as runs from './runs'
-import { Integration, IntegrationChange, IntegrationList, NewIntegration, Run, RunList } from './shapes'
+import {
+  DueTimes,
+  DueTimesQuery,
+  Integration,
+  IntegrationChange,
+  IntegrationList,
+  NewIntegration,
+  Run,
+  RunList,
+} from './shapes'
+import { listDueTimes } from './triggers/schedule'
 import { callWebhook } from './webhooks'
 
 const changeResponses = { 200: Integration, 404: ProblemShape, 412: ProblemShape }
@@ -16,6 +26,12 @@ const adminRoutes = new Elysia({ prefix: '/integrations', tags: ['integrations']
     query: IntegrationList,
     response: t.Array(Integration),
     detail: { operationId: 'listIntegrations', summary: 'List integrations' },
+  })
+  .get('/due-times', ({ query }) => ({ times: listDueTimes(query) }), {
+    can: 'privileged',
+    query: DueTimesQuery,
+    response: DueTimes,
+    detail: { operationId: 'listDueTimes', summary: 'List the next times of a schedule' },
   })
   .get('/:id', ({ ctx, params, request, set }) => integrations.get(ctx, params.id, { request, set }), {
     can: 'privileged',

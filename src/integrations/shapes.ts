@@ -1,5 +1,6 @@
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
+import { Warning } from '../blueprints/shapes'
 import { listParameter } from '../core/query-lists'
 import { id, line, partialOf, time } from '../core/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
@@ -56,6 +57,20 @@ export const Integration = t.Object({
   user: { ...id, description: 'the user who created it' },
   created: time,
   updated: time,
+  warnings: maybe(t.Array(Warning, { description: 'events of its trigger that nothing records' })),
+})
+
+export const DueTimesQuery = t.Object({
+  cron: t.String({ maxLength: 200, description: 'a cron expression' }),
+  timezone: maybe(t.String({ maxLength: 64, description: 'an IANA name; default: UTC' })),
+})
+export const DueTimes = t.Object({
+  times: t.Array(
+    t.Object({
+      due: time,
+      local: t.String({ description: 'by the clocks of the zone, such as 2027-03-28T03:30:00+02:00' }),
+    }),
+  ),
 })
 
 const filters = {

@@ -8,6 +8,7 @@ import { type HttpContext, setNoStore } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
+import { listPatternWarnings } from '../events/pattern-warnings'
 import { lastEventSeq } from '../jobs/event-dispatcher'
 import { deleteSecrets, withVault } from '../platform/vault/vault'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
@@ -37,7 +38,7 @@ export async function list({ db }: Ctx, query: ListQuery, answer: HttpContext): 
   return respondWithPage(answer, page, rows.map(toPlugin), () => db.$count(plugins))
 }
 
-export const get = async ({ db }: Ctx, id: string): Promise<Plugin> => toPlugin(await getPlugin(db, id))
+export const get = async (ctx: Ctx, id: string): Promise<Plugin> => withWarnings(ctx, await getPlugin(ctx.db, id))
 
 /** Returns the row of a plugin. @throws 404 PLUGIN_NOT_FOUND */
 export const getPlugin = async (db: Pick<Db, 'select'>, id: string): Promise<PluginRow> =>
@@ -63,7 +64,7 @@ export async function create(ctx: Ctx, { secret = generateSecret(), ...input }: 
     await bumpVersion(tx, 'plugins')
     return row
   })
-  return { ...toPlugin(createdRow), secret }
+  return { ...(await withWarnings(ctx, createdRow)), secret }
 }
 
 const EMPTY_PLUGIN = {
@@ -160,12 +161,13 @@ async function loadManifest(tenant: Ctx, address: string): Promise<Manifest> {
 }
 
 async function updatePlugin(ctx: Ctx, id: string, fields: PluginChange): Promise<Plugin> {
-  return writeInvalidating(ctx, 'plugins', async (tx) => {
+  const row = await writeInvalidating(ctx, 'plugins', async (tx) => {
     const before = await getPlugin(tx, id)
     const after = { ...before, ...(await mergeFields(tx, before, fields)), updated: toIsoString(now()) }
     await tx.update(plugins).set(after).where(eq(plugins._id, id))
-    return toPlugin(after)
+    return after
   })
+  return withWarnings(ctx, row)
 }
 
 /** Returns the fields of a plugin after `changes`. @throws 400, 409 PLUGIN_EXISTS, API_PATH_EXISTS */
@@ -208,6 +210,21 @@ async function assertAvailable(tx: Tx, { _id, name, apiPath }: Pick<PluginRow, '
     throw new Problem(409, 'PLUGIN_EXISTS', 'A plugin with this name already exists. Choose another name.')
   if (others.length || (apiPath && (RESERVED_PATHS.includes(apiPath) || platformPaths()(apiPath))))
     throw new Problem(409, 'API_PATH_EXISTS', `/api/${apiPath} is already taken. Choose another path.`)
+}
+
+/** Returns a plugin, with a warning for each subscription to events that nothing records. */
+async function withWarnings(ctx: Ctx, row: PluginRow): Promise<Plugin> {
+  const patterns = row.subscribedEvents.map(({ source, kind, eventName }, n) => {
+    const at = `/subscribedEvents/${n}`
+    return {
+      source,
+      kind,
+      eventName,
+      paths: { source: `${at}/source`, kind: `${at}/kind`, eventName: `${at}/eventName` },
+    }
+  })
+  const warnings = await listPatternWarnings(ctx, patterns)
+  return { ...toPlugin(row), ...(warnings.length && { warnings }) }
 }
 
 export const toPlugin = (row: PluginRow): Plugin => {

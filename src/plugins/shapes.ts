@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { Warning } from '../blueprints/shapes'
 import { listParameter } from '../core/query-lists'
 import { id, line, partialOf, strictObject, text, textMatching, time, webAddress } from '../core/shapes'
 import { growingListQuery } from '../storage/pagination'
@@ -90,6 +91,7 @@ export const Plugin = t.Object({
   health: PluginHealth,
   created: time,
   updated: time,
+  warnings: maybe(t.Array(Warning, { description: 'subscriptions to events that nothing records' })),
 })
 export type Plugin = Static<typeof Plugin>
 

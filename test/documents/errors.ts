@@ -269,6 +269,7 @@ export const NESTED_CODES: Record<string, string> = {
   TOOL_FAILED: 'The target of a tool failed.',
   TOOL_NOT_FOUND: 'The model called an unknown tool.',
   TOO_DEEP: 'Agents call each other in a cycle, or more than five levels deep.',
+  UNKNOWN_EVENT: 'Nothing is known to record the events that an integration waits for.',
   TOO_MANY_AGENTS: 'One question led to more than 50 runs of other agents.',
   TOO_MANY_FETCHES: 'A lambda made more than 50 calls of `fetch`.',
   TOO_MUCH: 'A tool succeeded, but the results of the turn are too large to include.',

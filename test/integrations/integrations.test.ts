@@ -42,7 +42,7 @@ describe('CRUD of integrations', () => {
     const path = `${PATH}/${created.body._id}`
     expect((await admin.get(path)).body).toEqual(created.body)
     expect((await admin.get(PATH)).body).toEqual([created.body])
-    const trigger = { kind: 'event', source: 'shop', eventKind: '*' }
+    const trigger = { kind: 'event', source: 'accounts', eventKind: '*' }
     expect(statusAndCode(await admin.put(path, { ...created.body, trigger: { ...trigger, cron: 'x' } }))).toEqual([
       ...[400, 'INVALID_INPUT'],
     ])

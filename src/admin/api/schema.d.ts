@@ -640,6 +640,11 @@ export interface paths {
         };
         get: operations["getEventFilterOptions"];
     };
+    "/api/events/known": {
+        parameters: {
+        };
+        get: operations["listKnownEvents"];
+    };
     "/api/events/count": {
         parameters: {
         };
@@ -758,6 +763,11 @@ export interface paths {
         };
         get: operations["listIntegrations"];
         post: operations["createIntegration"];
+    };
+    "/api/integrations/due-times": {
+        parameters: {
+        };
+        get: operations["listDueTimes"];
     };
     "/api/integrations/{id}": {
         parameters: {
@@ -1383,10 +1393,8 @@ export interface components {
             writes: number;
             costly: number;
         };
-        CancelSubscriptionInput: {
+        Cancellation: {
             atPeriodEnd?: boolean | null;
-        } & {
-            [key: string]: unknown;
         };
         Certificate: {
             host: string;
@@ -1668,6 +1676,7 @@ export interface components {
             health: components["schemas"]["PluginHealth"];
             created: string;
             updated: string;
+            warnings?: components["schemas"]["Warning"][];
             secret: string;
         };
         CreatedTenant: {
@@ -1824,6 +1833,13 @@ export interface components {
             prompt_tokens: number;
             completion_tokens: number;
             total_tokens: number;
+        };
+        DueTimes: {
+            times: components["schemas"]["DueTimesTime"][];
+        };
+        DueTimesTime: {
+            due: string;
+            local: string;
         };
         DynamicAmount: {
             amount: number;
@@ -2082,6 +2098,7 @@ export interface components {
             user: string;
             created: string;
             updated: string;
+            warnings?: components["schemas"]["Warning"][];
         };
         IntegrationChange: {
             name?: string | null;
@@ -2442,6 +2459,11 @@ export interface components {
         };
         ListAiUsageResultItem: components["schemas"]["AiUsage"] | components["schemas"]["AiUsageTotal"];
         ListEntitiesResult: components["schemas"]["Entity"][] | components["schemas"]["QueryPlan"];
+        ListKnownEventsResultItem: {
+            source: string;
+            kind: string;
+            eventName: string;
+        };
         ListedBackup: {
             name: string;
             place: string;
@@ -3261,6 +3283,7 @@ export interface components {
             health: components["schemas"]["PluginHealth"];
             created: string;
             updated: string;
+            warnings?: components["schemas"]["Warning"][];
         };
         PluginChange: {
             name?: string;
@@ -4133,7 +4156,7 @@ export type BlueprintDryRun = components['schemas']['BlueprintDryRun'];
 export type BlueprintHistory = components['schemas']['BlueprintHistory'];
 export type BlueprintHistoryLimits = components['schemas']['BlueprintHistoryLimits'];
 export type CallerLimits = components['schemas']['CallerLimits'];
-export type CancelSubscriptionInput = components['schemas']['CancelSubscriptionInput'];
+export type Cancellation = components['schemas']['Cancellation'];
 export type Certificate = components['schemas']['Certificate'];
 export type ChartGroupName = components['schemas']['ChartGroupName'];
 export type ChatCompletion = components['schemas']['ChatCompletion'];
@@ -4192,6 +4215,8 @@ export type Dispatchers = components['schemas']['Dispatchers'];
 export type DraftRequest = components['schemas']['DraftRequest'];
 export type DraftedBlueprints = components['schemas']['DraftedBlueprints'];
 export type DraftedBlueprintsUsage = components['schemas']['DraftedBlueprintsUsage'];
+export type DueTimes = components['schemas']['DueTimes'];
+export type DueTimesTime = components['schemas']['DueTimesTime'];
 export type DynamicAmount = components['schemas']['DynamicAmount'];
 export type EmailCode = components['schemas']['EmailCode'];
 export type EmailLink = components['schemas']['EmailLink'];
@@ -4286,6 +4311,7 @@ export type LimitedSubscriptionPause = components['schemas']['LimitedSubscriptio
 export type LinkSignIn = components['schemas']['LinkSignIn'];
 export type ListAiUsageResultItem = components['schemas']['ListAiUsageResultItem'];
 export type ListEntitiesResult = components['schemas']['ListEntitiesResult'];
+export type ListKnownEventsResultItem = components['schemas']['ListKnownEventsResultItem'];
 export type ListedBackup = components['schemas']['ListedBackup'];
 export type LogLine = components['schemas']['LogLine'];
 export type Mail = components['schemas']['Mail'];
@@ -7821,6 +7847,20 @@ export interface operations {
             };
         };
     };
+    listKnownEvents: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListKnownEventsResultItem"][];
+                };
+            };
+        };
+    };
     countEvents: {
         parameters: {
             query?: {
@@ -8549,6 +8589,24 @@ export interface operations {
             };
         };
     };
+    listDueTimes: {
+        parameters: {
+            query: {
+                cron: string;
+                timezone?: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DueTimes"];
+                };
+            };
+        };
+    };
     getIntegration: {
         parameters: {
             path: {
@@ -9189,7 +9247,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["CancelSubscriptionInput"];
+                "application/json": components["schemas"]["Cancellation"];
             };
         };
         responses: {
@@ -9230,7 +9288,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["CancelSubscriptionInput"];
+                "application/json": components["schemas"]["Cancellation"];
             };
         };
         responses: {

@@ -1,7 +1,9 @@
 import { type Static, t } from 'elysia'
-import { HOUR_MS, MINUTE_MS, now } from '../../core/clock'
+import { HOUR_MS, MINUTE_MS, now, toIsoString } from '../../core/clock'
+import { badRequest } from '../../core/problem'
 import { textMatching } from '../../core/shapes'
 import { createFixedZone, findTimeZone, type TimeZone, UTC, unknownTimeZoneMessage } from '../../core/time-zone'
+import { listFieldErrors } from '../../core/validation'
 import { findNextCronTime } from './cron-times'
 import type { TriggerKind } from './trigger-kind'
 
@@ -44,6 +46,20 @@ type Schedule = Static<typeof shape>
  */
 export const findNextDue = ({ cron, timezone }: Schedule, moment: number): number | undefined =>
   findNextCronTime(cron, (timezone === undefined ? undefined : findZone(timezone)) ?? UTC, moment)
+
+const DUE_TIMES_SHOWN = 5
+
+/** Returns the next times of a schedule, also as its clocks show them. @throws 400 for an invalid schedule */
+export function listDueTimes(fields: Schedule): { due: string; local: string }[] {
+  const errors = [...listFieldErrors(shape, fields), ...(schedule.validate?.(fields) ?? [])]
+  if (errors.length) badRequest(...errors.map(({ path, message }) => ({ path: path.slice(1), message })))
+  const zone = (fields.timezone === undefined ? undefined : findZone(fields.timezone)) ?? UTC
+  const times: { due: string; local: string }[] = []
+  let due = findNextDue(fields, now())
+  for (; due !== undefined && times.length < DUE_TIMES_SHOWN; due = findNextDue(fields, due))
+    times.push({ due: toIsoString(due), local: zone.format(due) })
+  return times
+}
 
 /** Returns a zone by its IANA name, or by an offset such as +02:00, which earlier versions took as well. */
 function findZone(name: string): TimeZone | undefined {

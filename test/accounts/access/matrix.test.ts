@@ -238,6 +238,7 @@ const table = `
     200 GET /api/events/count
     200 GET /api/events/sum
     200 GET /api/events/filter-options
+    200 GET /api/events/known
     200 GET /api/integration-sources/
     200 GET /api/integration-sources/:id
     201 POST /api/integration-sources/
@@ -247,6 +248,7 @@ const table = `
     200 POST /api/integration-sources/status
     200 POST /api/integration-sources/:id/status
     200 GET /api/integrations/
+    200 GET /api/integrations/due-times
     200 GET /api/integrations/:id
     201 POST /api/integrations/
     200 PUT /api/integrations/:id

@@ -260,6 +260,7 @@ export const requests: Record<string, BuildRequest> = {
   'DELETE /api/integration-sources/:id': source,
   'POST /api/integration-sources/status': () => ({ body: { kind: 'stripe' } }),
   'POST /api/integration-sources/:id/status': source,
+  'GET /api/integrations/due-times': () => ({ query: 'cron=0+9+*+*+*' }),
   'GET /api/integrations/:id': integration,
   'POST /api/integrations/': () => ({ body: { trigger: { kind: 'chat' }, target: { kind: 'ai', sourceId: 'echo' } } }),
   'PUT /api/integrations/:id': withBody(integration, { name: 'changed' }),

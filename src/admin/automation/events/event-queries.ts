@@ -29,6 +29,13 @@ export const eventOptionsQuery = queryOptions({
   staleTime: 60_000,
 })
 
+/** The events that integrations can wait for. */
+export const knownEventsQuery = queryOptions({
+  queryKey: ['events', 'known'],
+  queryFn: () => fetchData(api.GET('/api/events/known')),
+  staleTime: 60_000,
+})
+
 /** One event. */
 export const eventQuery = (eventId: string) =>
   queryOptions({

@@ -8,6 +8,7 @@ import { showNotice, showProblem } from '../../ui/notices'
 import { ProblemMessage } from '../../ui/problem-message'
 import { SaveButton } from '../../ui/save-button'
 import { Screen } from '../../ui/screen'
+import { EventWarnings } from '../event-warnings'
 import { Workbench, type WorkbenchTab } from '../workbench'
 import { ActiveSwitch } from './active-switch'
 import { EventTester } from './event-tester'
@@ -67,6 +68,7 @@ function IntegrationEditor({ loaded: { integration, etag } }: { loaded: LoadedIn
       }
     >
       <Workbench isForm tabs={mayBeTried ? [tester, runs] : [runs]}>
+        <EventWarnings warnings={integration.warnings} />
         <IntegrationForm
           id={FORM_ID}
           draftKey={`integration:${_id}`}

@@ -11,6 +11,7 @@ import { ProblemMessage } from '../../ui/problem-message'
 import { RelativeTime } from '../../ui/relative-time'
 import { SaveButton } from '../../ui/save-button'
 import { Screen } from '../../ui/screen'
+import { EventWarnings } from '../event-warnings'
 import { Workbench } from '../workbench'
 import { PluginAccess } from './plugin-access'
 import { PluginDeliveries } from './plugin-deliveries'
@@ -80,6 +81,7 @@ function PluginEditor({ plugin }: { plugin: Plugin }) {
           { key: 'access', label: 'Secret and token', render: () => <PluginAccess plugin={plugin} /> },
         ]}
       >
+        <EventWarnings warnings={plugin.warnings} />
         <FieldForm
           id={FORM_ID}
           fields={pluginFields}

@@ -1,18 +1,21 @@
 import { Autocomplete } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import type { FilterOptions } from '../../../api/schema'
 import type { InputProps } from '../../../fields/field-kind'
-import { eventOptionsQuery } from '../../events/event-queries'
+import { knownEventsQuery } from '../../events/event-queries'
 import type { TriggerKind } from './trigger-kind'
 
-/** Returns an input for a name of events, which suggests those that happened before. */
-const createNameInput = (options: keyof FilterOptions) =>
+const MAX_SUGGESTIONS = 50
+
+/** Returns an input for a name of events, which suggests those that can happen. */
+const createNameInput = (part: 'eventName' | 'kind' | 'source') =>
   function NameInput({ field: _, value, onChange, ...rest }: InputProps) {
-    const { data } = useQuery(eventOptionsQuery)
+    const { data = [] } = useQuery(knownEventsQuery)
+    const names = [...new Set(data.map((event) => event[part]))].sort()
     return (
       <Autocomplete
         {...rest}
-        data={data?.[options] ?? []}
+        data={names}
+        limit={MAX_SUGGESTIONS}
         placeholder="any"
         value={String(value ?? '')}
         onChange={(text) => onChange(text || undefined)}
@@ -30,21 +33,21 @@ export const event: TriggerKind<'event'> = {
       title: 'Name of the event',
       description: 'For example user-registered. Default: any.',
       type: 'string',
-      Input: createNameInput('eventNames'),
+      Input: createNameInput('eventName'),
     },
     {
       key: 'eventKind',
       title: 'Kind of the event',
       description: 'What it is about, such as the key of a blueprint.',
       type: 'string',
-      Input: createNameInput('kinds'),
+      Input: createNameInput('kind'),
     },
     {
       key: 'source',
       title: 'Source of the event',
       description: 'The part of the platform, such as accounts.',
       type: 'string',
-      Input: createNameInput('sources'),
+      Input: createNameInput('source'),
     },
   ],
   describe({ source, eventKind, eventName }) {
