@@ -1,6 +1,7 @@
 import { and, asc, eq, inArray } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/context'
+import { boundWorkspaceCondition } from '../accounts/memberships/workspace-access'
 import { users } from '../accounts/tables'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
@@ -34,6 +35,7 @@ export async function list(
   const anyOf = (column: SQLiteColumn, names: string[] | undefined) => names && inArray(column, names)
   const where = and(
     actor.privileged && !isTrue(parseOptional(query.bypassAdmin)) ? undefined : eq(user, actor.user),
+    boundWorkspaceCondition(actor, workspace),
     anyOf(integration, parseNames(query.integration, 'integration')),
     anyOf(user, parseNames(query.user, 'user')),
     anyOf(workspace, parseNames(query.workspace, 'workspace')),
@@ -78,7 +80,9 @@ export async function remove(ctx: Ctx, id: string) {
 /** Returns a thread of the caller, or of any user for admins. @throws 404 THREAD_NOT_FOUND */
 export async function getThreadRow({ db, actor }: Ctx, id: string): Promise<ThreadRow> {
   const row = await db.select().from(threads).where(eq(_id, id)).get()
-  return row && (actor.privileged || row.user === actor.user) ? row : notFound('thread')
+  if (!row || !(actor.privileged || row.user === actor.user)) return notFound('thread')
+  // A token that is bound to a workspace acts only there.
+  return actor.token?.bound && row.workspace !== actor.workspace?._id ? notFound('thread') : row
 }
 
 /** Returns the row of a new thread of the caller, which is not inserted yet. */

@@ -99,7 +99,9 @@ function describeScope(rowScope: RowScope, operation: Operation) {
   if (operation === 'create') return 'entities of their own'
   if (rowScope.all) return 'all entities'
   const parts = [
-    ...(rowScope.user === undefined ? [] : ['their own entities']),
+    ...(rowScope.user === undefined
+      ? []
+      : [`their own entities${rowScope.within === undefined ? '' : ' in that workspace'}`]),
     ...(rowScope.workspace === undefined ? [] : ['those of their active workspace']),
   ]
   return parts.join(' and ') || 'none of the entities, because none are their own'

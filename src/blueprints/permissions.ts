@@ -4,12 +4,13 @@ import type { Model, ModelField } from './model'
 import type { Operation, Rule, Scope } from './shapes'
 
 /** The properties of a caller that rules depend on. */
-export type Caller = Pick<Actor, 'user' | 'roles' | 'privileged' | 'workspace'>
+export type Caller = Pick<Actor, 'user' | 'roles' | 'privileged' | 'workspace' | 'token'>
 
 /**
  * The rows that a caller reaches with an operation: all, or the union of the caller's own and those of the workspace.
+ * `within`: of the caller's own only those of this workspace, because a bound token acts only there.
  */
-export type RowScope = { all: true } | { all: false; user?: string; workspace?: string }
+export type RowScope = { all: true } | { all: false; user?: string; within?: string; workspace?: string }
 
 /**
  * Returns the rows that a caller reaches, or undefined when no rule applies. The result is cached by model and actor,
@@ -46,10 +47,13 @@ function resolveRowScope(model: Model, operation: Operation, actor: Caller | und
   if (operation === 'create' && !actor?.workspace) scopes.delete('workspace')
   if (!scopes.size) return
   if (scopes.has('tenant')) return ALL_ROWS
+  const workspace = actor?.workspace?._id
   const rowScope: RowScope = { all: false }
-  if (scopes.has('user') && actor) rowScope.user = actor.user
-  if (scopes.has('workspace') && actor?.workspace) rowScope.workspace = actor.workspace._id
-  return rowScope
+  if (scopes.has('workspace') && workspace !== undefined) rowScope.workspace = workspace
+  if (!scopes.has('user') || !actor) return rowScope
+  if (!actor.token?.bound) return { ...rowScope, user: actor.user }
+  // The rows of the workspace contain those of its own.
+  return rowScope.workspace === undefined ? { all: false, user: actor.user, within: workspace } : rowScope
 }
 
 /** Returns the scope of a rule, which defaults to that of its blueprint. */
@@ -77,8 +81,14 @@ export function requireRowScope(model: Model, operation: Operation, actor: Calle
 /** Returns whether a row is in the scope. */
 export const isInScope = (rowScope: RowScope, row: { user: string | null; workspace: string | null }) =>
   rowScope.all ||
-  (rowScope.user !== undefined && row.user === rowScope.user) ||
+  (rowScope.user !== undefined &&
+    row.user === rowScope.user &&
+    (rowScope.within === undefined || row.workspace === rowScope.within)) ||
   (rowScope.workspace !== undefined && row.workspace === rowScope.workspace)
+
+/** Returns whether all rows of one owner are the scope. */
+export const isOfOneOwner = (rowScope: RowScope) =>
+  !rowScope.all && rowScope.within === undefined && (rowScope.user === undefined || rowScope.workspace === undefined)
 
 /** Returns whether any rule applies to this caller. */
 export const isVisibleTo = (model: Model, actor: Caller | undefined) =>

@@ -17,6 +17,7 @@ export function toRunContext(
   const service: Actor = {
     ...{ user: actor?.user ?? _id, roles, privileged: isPrivileged(roles), via: actor?.via ?? 'bearer', scopes: [] },
     workspace: actor?.workspace ? { ...actor.workspace, roles: [] } : null,
+    ...(actor?.token && { token: actor.token }),
   }
   return { ...tenant, actor: service }
 }

@@ -19,7 +19,7 @@ import { createSerializer, MAX_PAGE_CHARACTERS } from '../store/serializer'
 import { assertPresentOnly, packState } from './as-of'
 import { scanStatesAsOf } from './state-scan'
 import type { EntityState } from './version'
-import { notKept, readPresent, readStateAsOf } from './version-reads'
+import { isOfScope, notKept, readPresent, readStateAsOf } from './version-reads'
 
 const MAX_SKIPPED = 10_000 // entities that may come before a page; more are reached by $after
 
@@ -27,7 +27,7 @@ type AsOfQuery = { model: Model; rowScope: RowScope; query: Query; cursor?: stri
 
 /**
  * Returns a page of the entities that matched as of a time, in the order that they had. Entities are judged by the owners
- * that they have now, or last had. @throws 400, 410 HISTORY_NOT_KEPT, 429
+ * that they had then, and by those that they have now, or last had. @throws 400, 410 HISTORY_NOT_KEPT, 429
  */
 export async function listAsOf(
   ctx: PublicCtx,
@@ -47,7 +47,8 @@ export async function listAsOf(
   for await (const found of scanStatesAsOf(db, model, at)) {
     if (!isInScope(rowScope, found.owners ?? NOBODY)) continue
     if (!found.known) throw notKept('The state that some of these entities had then is no longer kept.')
-    if (found.state) page.add(found.state, toKeys(model, found.state, found.isPresent))
+    if (found.state && isOfScope(rowScope, found.state))
+      page.add(found.state, toKeys(model, found.state, found.isPresent))
   }
   const places = page.sorted().slice(query.skip)
   const shape = parseResponseShape(model, ctx, request, query)

@@ -7,7 +7,7 @@ import { parseQuery, type Query } from '../query/query-parser'
 import { getQueryString, headersOf, parseResponseShape, splitPageOptions } from '../request'
 import { createSerializer, packEntity } from '../store/serializer'
 import type { EntityState } from './version'
-import { notKept, parseAsOf, readPresent, readStateAsOf } from './version-reads'
+import { isOfScope, notKept, parseAsOf, readPresent, readStateAsOf } from './version-reads'
 
 /** Returns an entity as of the time in `$asOf`. @throws 400, 403, 404, 410 HISTORY_NOT_KEPT */
 export async function getAsOf(ctx: PublicCtx, model: Model, name: string, request: Request): Promise<Response> {
@@ -22,7 +22,7 @@ export async function getAsOf(ctx: PublicCtx, model: Model, name: string, reques
   if (!isVisible) notFound('entity')
   if (!found.known) throw notKept('The state that this entity had then is no longer kept.')
   const shape = parseResponseShape(model, ctx, request, query)
-  if (!found.state) return notFound('entity')
+  if (!found.state || !isOfScope(rowScope, found.state)) return notFound('entity')
   return createJsonResponse(createSerializer(model, ctx.actor, shape)(packState(found.state)), headersOf(shape))
 }
 

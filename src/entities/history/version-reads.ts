@@ -75,7 +75,8 @@ const findHead = (db: Db, history: EntityHistory, identifier: string, present: P
 
 /**
  * Yields the versions of an entity that are in the row scope, the latest first. An entity that was removed is judged by
- * its last owners: another one may have got its identifier since.
+ * its last owners: another one may have got its identifier since. Versions of other owners are left out, and so is what
+ * a transfer from them has replaced.
  */
 export async function* walkVersions(
   db: Db,
@@ -96,16 +97,21 @@ export async function* walkVersions(
       rewind.undo(version)
       const { state: before, isKnown } = rewind
       if (version.action === REMOVED) owners = before?.header
-      if (owners && isInScope(rowScope, owners)) yield { version, before, after, isKnown, owners }
+      if (owners && isInScope(rowScope, owners) && isOfScope(rowScope, after ?? before))
+        yield { version, before, after, isKnown: isKnown && isOfScope(rowScope, before), owners }
       if (version.action === CREATED) owners = undefined
       if (!isKnown) return
     }
   const after = rewind.state
   const isWhole = head ? last?.previous === null : present?.header.history === history.number
-  if (!after || !isWhole || !owners || !isInScope(rowScope, owners)) return
+  if (!after || !isWhole || !owners || !isInScope(rowScope, owners) || !isOfScope(rowScope, after)) return
   const version = toFirstVersion(history, after, last)
   yield { version, before: undefined, after, isKnown: version.action === CREATED, owners }
 }
+
+/** Returns whether the owners that an entity had in a state, if it was there, are in the row scope. */
+export const isOfScope = (rowScope: RowScope, state: EntityState | undefined) =>
+  !state || isInScope(rowScope, state.header)
 
 /** The state of an entity as of some time: absent, no longer known, or its state with its last owners. */
 export type StateAsOf = { known: false; owners?: Owners } | { known: true; state?: EntityState; owners?: Owners }

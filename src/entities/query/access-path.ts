@@ -1,5 +1,5 @@
 import type { Model } from '../../blueprints/model'
-import type { RowScope } from '../../blueprints/permissions'
+import { isOfOneOwner, type RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { and, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
@@ -66,7 +66,7 @@ function chooseWalk(
   if (covered) return { source: timeOrderedSource(covered as IndexCondition), covered: [covered] }
   const { target } = order[0]!
   // Only the index by time knows the owners.
-  const single = isCreated(target) && !rowScope.all && (rowScope.user === undefined || rowScope.workspace === undefined)
+  const single = isCreated(target) && isOfOneOwner(rowScope)
   const source = orderedSource(model, target, conditions, single ? scopeSql(rowScope) : [])
   return (
     source && {
@@ -117,7 +117,7 @@ async function chooseScan(db: Db, model: Model, rowScope: RowScope, query: Query
   // In the order of an index, no row is read in vain: by time within one owner's scope, or in the whole blueprint by a
   // field that is never null.
   const [{ target }] = order as [Order]
-  const coversScope = rowScope.all || (byTime && (rowScope.user === undefined || rowScope.workspace === undefined))
+  const coversScope = rowScope.all || (byTime && isOfOneOwner(rowScope))
   const bounded = coversScope && !conditions.length && !isNullable(target) && !!orderedSource(model, target)
   return { scan: ordered?.scan ?? (byTime ? fullScan(model) : undefined), bounded, candidates }
 }

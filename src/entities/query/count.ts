@@ -1,5 +1,5 @@
 import type { Model } from '../../blueprints/model'
-import type { RowScope } from '../../blueprints/permissions'
+import { isOfOneOwner, type RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { noteIndexUse } from '../indexing/index-demand'
 import { and, type SqlFragment } from '../store/sql-fragments'
@@ -16,7 +16,7 @@ import type { Condition } from './target'
 export async function count(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
   const { conditions, search } = query
   for (const { target } of conditions) if (target.at === 'field') noteIndexUse(model, target.field)
-  if (search === undefined && !rowScope.all && rowScope.user !== undefined && rowScope.workspace === undefined) {
+  if (search === undefined && !rowScope.all && rowScope.user !== undefined && isOfOneOwner(rowScope)) {
     const others = await countOthers(db, model, rowScope.user, conditions)
     if (others !== undefined) return (await count(db, model, { all: true }, query)) - others
   }

@@ -170,9 +170,9 @@ async function estimateSize(db: Db, sources: IndexSource[], limit: number) {
 }
 
 /** Returns the sources whose union is the row scope. */
-const sourcesInScope = (model: Model, { user, workspace }: Extract<RowScope, { all: false }>): IndexSource[] =>
-  [{ user }, { workspace }]
-    .filter(({ user, workspace }) => (user ?? workspace) !== undefined)
+const sourcesInScope = (model: Model, { user, within, workspace }: Extract<RowScope, { all: false }>): IndexSource[] =>
+  [{ user, within }, { workspace }]
+    .filter(({ user, workspace }: { user?: string; workspace?: string }) => (user ?? workspace) !== undefined)
     .map((one) => columnSource(model, scopeSql({ all: false, ...one }), TIME_ORDER))
 
 /**

@@ -23,7 +23,7 @@ export const indexWhere = (condition: IndexCondition) =>
 export function scopeSql(rowScope: RowScope): SqlFragment[] {
   if (rowScope.all) return []
   const alternatives = [
-    ...(rowScope.user === undefined ? [] : [fragment('e."user" = ?', rowScope.user)]),
+    ...(rowScope.user === undefined ? [] : [ownSql(rowScope.user, rowScope.within)]),
     ...(rowScope.workspace === undefined ? [] : [fragment('e.workspace = ?', rowScope.workspace)]),
   ]
   if (!alternatives.length) return [fragment('1 = 0')]
@@ -31,6 +31,9 @@ export function scopeSql(rowScope: RowScope): SqlFragment[] {
     fragment(`(${alternatives.map(({ sql }) => sql).join(' or ')})`, ...alternatives.flatMap(({ params }) => params)),
   ]
 }
+
+const ownSql = (user: string, within: string | undefined) =>
+  within === undefined ? fragment('e."user" = ?', user) : fragment('(e."user" = ? and e.workspace = ?)', user, within)
 
 /** Returns the SQL for whether a condition holds for the entity `e`. */
 export function conditionSql(condition: Condition): SqlFragment {

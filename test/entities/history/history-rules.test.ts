@@ -44,6 +44,39 @@ describe('the readers of a history', () => {
     expect((await as('admin').post(`${path}/a/history/2/restore`)).body).toMatchObject({ title: 'second' })
   })
 
+  test('versions from before a transfer are hidden from the new owner, and seen by admins', async () => {
+    const own = await createThingsFixture(fields, fullAccessRules('user', 'user'), { history: true })
+    const { as, path, users } = own
+    await as('user').post(path, { identifier: 'a', title: 'secret' })
+    await as('user').put(`${path}/a`, { title: 'secret, too' })
+    await Bun.sleep(5)
+    const time = new Date(now()).toISOString()
+    await Bun.sleep(5)
+    expect((await as('admin').put(`${path}/a`, { user: users.other, title: 'given' })).status).toBe(200)
+    await as('other').put(`${path}/a`, { title: 'mine' })
+    const seen = await as('other').get(`${path}/a/history?$entity=true`)
+    expect(seen.body).toMatchObject([
+      { version: 4, changes: { title: { from: 'given', to: 'mine' } } },
+      { version: 3, changes: {}, entity: { title: 'given' } },
+    ])
+    expect(seen.body).toHaveLength(2)
+    expect(JSON.stringify(seen.body)).not.toContain('secret')
+    for (const version of [1, 2])
+      expect(statusAndCode(await as('other').post(`${path}/a/history/${version}/restore`))).toEqual([
+        404,
+        'VERSION_NOT_FOUND',
+      ])
+    expect((await as('other').get(`${path}/a?$asOf=${time}`)).status).toBe(404)
+    expect((await as('other').get(`${path}?$asOf=${time}`)).body).toEqual([])
+    expect((await as('user').get(`${path}/a/history`)).status).toBe(404)
+    expect((await as('admin').get(`${path}/a/history`)).body).toHaveLength(4)
+    expect((await as('admin').get(`${path}?$asOf=${time}`)).body).toMatchObject([{ title: 'secret, too' }])
+    await as('admin').put(`${path}/a`, { user: users.user })
+    const back = (await as('user').get(`${path}/a/history`)).body
+    expect(back.map(({ version }: { version: number }) => version)).toEqual([5, 2, 1])
+    expect(JSON.stringify(back)).not.toContain('mine')
+  })
+
   test('the next owner of an identifier does not see what an earlier entity of that name had', async () => {
     const own = await createThingsFixture(fields, fullAccessRules('user', 'user'), { history: true })
     const { as, path } = own
