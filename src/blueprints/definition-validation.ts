@@ -1,4 +1,5 @@
 import { yieldToEventLoop } from '../core/event-loop'
+import { listSchemaErrors } from '../core/json-schema/validator'
 import { badRequest, type FieldError } from '../core/problem'
 import { suggestName } from '../core/unknown-keys'
 import { fieldTypes } from './fields'
@@ -34,11 +35,15 @@ const MAX_FIELDS_WITH_SCHEMA = 10
 const COSTLY_CLASS = /\\[pP]|-(?:\\+x|[^\0-\x7f])/g
 const MAX_COSTLY_CLASSES = 500
 
-/** @throws 400 with the first 100 errors when a definition is invalid */
-export async function validateDefinition(definition: Definition) {
+/**
+ * Validates a definition. Schemas of `before` that come back unchanged are not judged again.
+ * @throws 400 with the first 100 errors when a definition is invalid
+ */
+export async function validateDefinition(definition: Definition, before?: Definition) {
   assertCompilable(definition)
   const errors: FieldError[] = []
-  for await (const error of listErrors(definition)) {
+  const storedSchemas = before?.fields.flatMap(({ schema }) => (schema ? [schema] : [])) ?? []
+  for await (const error of listErrors(definition, storedSchemas)) {
     errors.push(error)
     // The search for more would cost more than they are worth.
     if (errors.length === MAX_ERRORS) break
@@ -61,12 +66,10 @@ function assertCompilable({ fields, computed = {} }: Definition) {
     })
 }
 
-async function* listErrors({
-  fields,
-  permissions = [],
-  limitations = [],
-  computed = {},
-}: Definition): AsyncGenerator<FieldError, void> {
+async function* listErrors(
+  { fields, permissions = [], limitations = [], computed = {} }: Definition,
+  storedSchemas: object[],
+): AsyncGenerator<FieldError, void> {
   const fieldByKey = new Map<string, Field>()
   for (const [index, field] of fields.entries()) {
     const path = `/fields/${index}`
@@ -74,7 +77,7 @@ async function* listErrors({
     else fieldByKey.set(field.key, field)
     if (isReserved(field.key))
       yield { path: `${path}/key`, message: `"${field.key}" is a reserved name. Choose another one.` }
-    for (const error of await validateField(field)) yield { ...error, path: path + error.path }
+    for (const error of await validateField(field, storedSchemas)) yield { ...error, path: path + error.path }
     if (field.pattern !== undefined) await yieldToEventLoop()
   }
   const unknownField = (key: string) => `There is no field "${key}".${suggestName(key, [...fieldByKey.keys()])}`
@@ -109,7 +112,7 @@ async function* listErrors({
   }
 }
 
-async function validateField(field: Field): Promise<FieldError[]> {
+async function validateField(field: Field, storedSchemas: object[]): Promise<FieldError[]> {
   const { type, multi } = field
   const kind = fieldTypes[type]
   const errors: FieldError[] = []
@@ -157,6 +160,11 @@ async function validateField(field: Field): Promise<FieldError[]> {
     const violation = kind.check(choice)
     if (violation) addError(`/enum/${index}`, `It ${violation}.`)
   }
+  if (errors.length) return errors
+
+  const { schema } = field
+  if (schema && !storedSchemas.some((stored) => Bun.deepEquals(stored, schema)))
+    for (const { path, message } of await listSchemaErrors(schema)) addError(`/schema${path}`, message)
   if (errors.length) return errors
 
   let model: ModelField

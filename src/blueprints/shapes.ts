@@ -31,7 +31,12 @@ export const Field = strictObject({
       description: 'default: an index is built when a query first needs it, and removed when it is not used',
     }),
   ),
-  schema: optional(t.Record(t.String(), t.Unknown(), { description: 'JSON Schema of an object' })),
+  schema: optional(
+    t.Record(t.String(), t.Unknown(), {
+      description:
+        'JSON Schema of an object, in the dialect that $schema names: 2020-12 (default), 2019-09 or draft-07',
+    }),
+  ),
   target: optional(t.String({ maxLength: 63, description: 'the key of the blueprint that a relation points to' })),
   accept: optional(
     t.Array(
@@ -181,7 +186,8 @@ export const Blueprint = t.Object({
   history: optional(History),
   warnings: optional(
     t.Array(Warning, {
-      description: 'workspace labels and roles that its rules rely on and that callers other than admins can assign',
+      description:
+        'workspace labels and roles that its rules rely on and that callers other than admins can assign, and flaws of the schemas of objects',
     }),
   ),
   created: time,

@@ -72,7 +72,8 @@ async function resolveIntent(ctx: Ctx, key: string, input: BlueprintChange, answ
     const wanted: Definition = { ...applyRenames(before.definition, parts.fields), ...parts }
     const alteration = diffDefinitions(before.definition, wanted)
     // Validation may take a second, which a long wait must not repeat.
-    if (!Bun.deepEquals(alteration.definition, validated)) await validateDefinition(alteration.definition)
+    if (!Bun.deepEquals(alteration.definition, validated))
+      await validateDefinition(alteration.definition, before.definition)
     validated = alteration.definition
     const currentAlteration = await findAlterationRow(ctx, key)
     // During a preparation, only parts that do not concern entities may change.

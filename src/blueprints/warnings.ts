@@ -1,3 +1,5 @@
+import { listSchemaErrors, listUncheckedFormats } from '../core/json-schema/validator'
+import { weakCached } from '../core/weak-cache'
 import { cached } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { BUILT_IN_WORKSPACE_ROLES, getRestrictions, type Restrictions } from '../workspaces/restrictions'
@@ -6,6 +8,7 @@ import { ruleScopeOf } from './permissions'
 import type { Definition, Rule, Warning } from './shapes'
 
 type AccessRules = Pick<Definition, 'permissions' | 'permissionScope' | 'limitations'>
+type FieldSchemas = { fields: { schema?: Record<string, unknown> }[] }
 
 const WILDCARD = '*'
 
@@ -24,8 +27,37 @@ export const listWorkspaceNames = (tenant: Tenant) =>
     return { labels: [...labels].filter(isConcreteName), roles: [...roles].filter(isConcreteName) }
   })
 
+/** Returns warnings about the schemas of fields, and about labels and roles that members can give themselves. */
+export const listWarnings = async (tenant: Tenant, definition: AccessRules & FieldSchemas): Promise<Warning[]> => [
+  ...(await listSchemaWarnings(definition)),
+  ...(await listAccessWarnings(tenant, definition)),
+]
+
+/** A schema that was stored before may have what is refused in a new one. */
+async function listSchemaWarnings({ fields }: FieldSchemas): Promise<Warning[]> {
+  const warnings = fields.map(async ({ schema }, index) =>
+    schema
+      ? (await warningsOfSchema(schema)).map((warning) => ({
+          ...warning,
+          path: `/fields/${index}/schema${warning.path}`,
+        }))
+      : [],
+  )
+  return (await Promise.all(warnings)).flat()
+}
+
+const warningsOfSchema = weakCached(
+  async (schema: Record<string, unknown>): Promise<Warning[]> => [
+    ...(await listSchemaErrors(schema)).map((error) => ({ ...error, code: 'INVALID_SCHEMA' })),
+    ...(await listUncheckedFormats(schema)).map(({ path, format }) => ({
+      ...{ path, code: 'UNCHECKED_FORMAT' },
+      message: `Values are not checked against the format "${format}". Add a pattern.`,
+    })),
+  ],
+)
+
 /** Returns warnings about labels and roles in rules that members of a workspace can give themselves. */
-export async function listWarnings(tenant: Tenant, accessRules: AccessRules): Promise<Warning[]> {
+async function listAccessWarnings(tenant: Tenant, accessRules: AccessRules): Promise<Warning[]> {
   const { permissions = [], limitations = [] } = accessRules
   const namesByRule = [
     ...permissions.map(namesOfRule),

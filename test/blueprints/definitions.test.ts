@@ -191,7 +191,7 @@ describe('invalid blueprint definitions', () => {
     ['a pattern with a backreference', { pattern: '(a)\\1' }, '/fields/0/pattern'],
     ['a pattern that is too complex', { pattern: '((a{1,1000}){1,1000}){1,1000}' }, '/fields/0/pattern'],
     ['a schema on a string', { schema: { type: 'string' } }, '/fields/0/schema'],
-    ['an invalid schema', { type: 'object', schema: { type: 'colour' } }, '/fields/0/schema'],
+    ['an invalid schema', { type: 'object', schema: { type: 'colour' } }, '/fields/0/schema/type'],
     [
       'a schema with an external reference',
       { type: 'object', schema: { $ref: 'http://x.test/y' } },

@@ -275,6 +275,8 @@ export const NESTED_CODES: Record<string, string> = {
   TOO_MUCH: 'A tool succeeded, but the results of the turn are too large to include.',
   IGNORED_SETTING: 'A stored setting is unknown or invalid, so the server ignores it.',
   UNKNOWN_SCOPE: 'An API token has a scope that does not exist and grants nothing.',
+  INVALID_SCHEMA: 'A stored JSON Schema has what a new one could not have.',
+  UNCHECKED_FORMAT: 'A JSON Schema names a format that values are not checked against.',
   UNRESTRICTED_LABEL: 'A rule relies on a label that admins of a workspace can assign.',
   UNRESTRICTED_ROLE: 'A rule or integration relies on a workspace role that admins of a workspace can assign.',
   VALUES_DO_NOT_FIT: 'Values of entities do not fit the changed field.',

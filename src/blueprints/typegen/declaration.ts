@@ -1,6 +1,6 @@
+import { dereferenceSchema } from '../../core/json-schema/references'
 import { fieldTypes } from '../fields'
 import { describeFileField } from '../file-fields'
-import { dereferenceSchema } from '../model'
 import type { Definition, Field } from '../shapes'
 import type { TypeIdentifiers } from './identifiers'
 import { typeOfChoices, typeOfSchema } from './json-schema'

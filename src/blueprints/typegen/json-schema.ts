@@ -6,7 +6,7 @@ const UNKNOWN_TYPE = 'unknown'
 const MAX_SCHEMA_DEPTH = 20 // a deeper part is `unknown`
 
 /**
- * Returns the TypeScript type of a JSON Schema without references (draft 7, as in the validation of fields).
+ * Returns the TypeScript type of a JSON Schema without references (of any dialect).
  * Constraints that TypeScript cannot express are left out: every valid value has this type, but not the other way
  * round. `inheritedTypes` are the possible types when the schema has none.
  */
@@ -60,9 +60,9 @@ function typeOfObjectSchema(
   return members.length ? `{ ${members.join('; ')} }` : '{}'
 }
 
-function typeOfListSchema({ items }: JsonSchema, depth: number): string {
-  // A list of schemas describes only the first values.
-  const of = Array.isArray(items) ? UNKNOWN_TYPE : typeOfSchema(items, undefined, depth + 1)
+function typeOfListSchema({ items, prefixItems }: JsonSchema, depth: number): string {
+  // A list of schemas describes only the first values, and then `items` the others.
+  const of = prefixItems || Array.isArray(items) ? UNKNOWN_TYPE : typeOfSchema(items, undefined, depth + 1)
   return `(${of})[]`
 }
 

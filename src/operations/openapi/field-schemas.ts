@@ -1,7 +1,7 @@
 import { fieldTypes } from '../../blueprints/fields'
 import { describeFileField } from '../../blueprints/file-fields'
-import { dereferenceSchema } from '../../blueprints/model'
 import type { Field } from '../../blueprints/shapes'
+import { dereferenceSchema } from '../../core/json-schema/references'
 import { isSchema, mapParts, type Schema } from './schema'
 
 /** Returns the schema of a field's values. What JSON Schema cannot express exactly is in the description. */
@@ -46,7 +46,7 @@ function toBounds(field: Field): Schema {
 const isNumeric = (bound: unknown) => bound !== undefined && bound !== '' && Number.isFinite(Number(bound))
 
 /**
- * Converts the schema of a field from draft 7. A schema that was valid when it was saved must not make the document
+ * Converts the schema of a field to 2020-12. A schema that was valid when it was saved must not make the document
  * unusable, so an error yields an empty schema.
  */
 function toObjectSchema(schema: Schema): Schema {
@@ -57,7 +57,7 @@ function toObjectSchema(schema: Schema): Schema {
   }
 }
 
-/** Converts a draft 7 schema without references to 2020-12. */
+/** Converts a schema without references, of any dialect, to 2020-12. */
 function toDraft2020(schema: Schema): Schema {
   const {
     nullable,
