@@ -117,6 +117,21 @@ test.each(sources)(
   },
 )
 
+/** Where a function of secure contexts is replaced, or where its lack is told. */
+const PLAIN_HTTP_FILES = ['ui/copy-text.ts', 'ui/copy-button.tsx', 'api/new-id.ts', 'sign-in/passkey.ts']
+
+test('the admin page calls no function that browsers leave out over plain HTTP, except where one is replaced', async () => {
+  const missing =
+    /randomUUID|crypto\.subtle|useClipboard|PublicKeyCredential|navigator\.(clipboard|serviceWorker|credentials|locks|storage|share|mediaDevices)/
+  for (const file of sources.filter((path) => area(path) === 'admin')) {
+    if (PLAIN_HTTP_FILES.some((path) => file === `admin/${path}`)) continue
+    const source = await Bun.file(`src/${file}`).text()
+    expect(source.match(missing)?.[0], file).toBeUndefined()
+    const [ofMantine] = source.match(/import {[^}]*\bCopyButton\b[^}]*} from '@mantine\/core'/) ?? []
+    expect(ofMantine, `${file} must import CopyButton from admin/ui/copy-button`).toBeUndefined()
+  }
+})
+
 test('code of payments outside the folder of a provider names no provider, except where kinds are listed', async () => {
   const kinds = Object.keys(providers)
   const lists = [

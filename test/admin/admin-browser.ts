@@ -14,13 +14,16 @@ const DESKTOP = { width: 1_280, height: 800 }
 /** The size of a phone. */
 export const PHONE = { width: 390, height: 800 }
 
+/** A name that the browser finds on this machine. Over plain HTTP, its pages are no secure contexts. */
+export const PLAIN_HOST = 'atoll.test'
+
 /** All files of a process share one browser, which ends with the process. */
 let browser: Promise<Browser> | undefined
 
 /** Opens a page that records what the browser reports as an error. Refused requests are reported by their status. */
 export async function openPage(options: BrowserContextOptions = {}) {
   mkdirSync(SCREENSHOTS, { recursive: true })
-  browser ??= launchBrowser()
+  browser ??= launchBrowser(`--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`)
   const page = await (await browser).newPage({ viewport: DESKTOP, ...options })
   page.setDefaultTimeout(PAGE_TIMEOUT_MS)
   const errors: string[] = []

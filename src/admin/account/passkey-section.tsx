@@ -5,7 +5,7 @@ import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { sendWithProof } from '../api/proof'
 import type { Passkey } from '../api/schema'
-import { createPasskey, isPasskeyUsable } from '../sign-in/passkey'
+import { createPasskey, findPasskeyObstacle } from '../sign-in/passkey'
 import { confirmAction } from '../ui/confirmation'
 import { showNotice, showProblem } from '../ui/notices'
 import { PanelSection } from '../ui/panel-section'
@@ -38,12 +38,13 @@ export function PasskeySection() {
   const { data: passkeys } = useQuery(passkeysQuery)
   const [renamedId, setRenamedId] = useState<string>()
   const register = useMutation({ mutationFn: registerPasskey })
+  const obstacle = findPasskeyObstacle()
   return (
     <PanelSection
       title="Passkeys"
       order={2}
       action={
-        isPasskeyUsable() && (
+        !obstacle && (
           <Button variant="default" loading={register.isPending} onClick={() => register.mutate()}>
             Add a passkey
           </Button>
@@ -51,16 +52,16 @@ export function PasskeySection() {
       }
     >
       {register.error && <ProblemMessage m={0} error={register.error} />}
-      {!isPasskeyUsable() && (
+      {obstacle && (
         <Text size="sm" c="dimmed" mb="xs">
-          Passkeys need a host name instead of an IP address and, unless the server runs on this computer, HTTPS.
+          {obstacle}
         </Text>
       )}
       <RowList
         label="Passkeys"
         rows={passkeys}
         rowKey={({ _id }) => _id}
-        empty={isPasskeyUsable() ? EMPTY_TEXT : 'You have none.'}
+        empty={obstacle ? 'You have none.' : EMPTY_TEXT}
         render={(passkey) => ({
           title:
             renamedId === passkey._id ? (

@@ -1,6 +1,7 @@
-import { Button, CopyButton, Group, Text } from '@mantine/core'
+import { Button, Group, Text } from '@mantine/core'
 import { useState } from 'react'
 import { downloadFile } from '../transfer/file-download'
+import { CopyButton } from '../ui/copy-button'
 import classes from './account.module.css'
 
 const FILE_NAME = 'recovery-codes.txt'

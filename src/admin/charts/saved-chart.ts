@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
+import { newId } from '../api/new-id'
 import { ApiProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
 
@@ -95,7 +96,7 @@ export async function changeCharts(change: (charts: SavedChart[]) => SavedChart[
 
 /** Adds a chart to the end of the dashboard, or replaces the one with its id. Returns it with its id. */
 export async function saveChart(chart: NewChart & { id?: string }): Promise<SavedChart> {
-  const saved = { ...chart, id: chart.id ?? crypto.randomUUID() }
+  const saved = { ...chart, id: chart.id ?? newId() }
   await changeCharts((charts) =>
     charts.some(({ id }) => id === saved.id)
       ? charts.map((each) => (each.id === saved.id ? { ...each, ...saved } : each))

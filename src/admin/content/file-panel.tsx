@@ -1,10 +1,10 @@
 import { Button, Group } from '@mantine/core'
-import { useClipboard } from '@mantine/hooks'
 import { IconDownload, IconLink, IconTrash } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { fileQuery, type StoredFile } from '../api/files'
 import { UserLabel } from '../data/system-fields'
+import { copyText } from '../ui/copy-text'
 import { Details } from '../ui/details'
 import { FilePreview } from '../ui/file-preview'
 import { formatBytes } from '../ui/format-bytes'
@@ -49,11 +49,10 @@ export function FilePanel() {
 }
 
 function FileActions({ file, onDeleted }: { file: StoredFile; onDeleted: () => unknown }) {
-  const clipboard = useClipboard()
-  const copyLink = () => {
-    clipboard.copy(location.origin + file.url)
-    showNotice('The link is copied. It opens for those who may read the file.')
-  }
+  const copyLink = () =>
+    copyText(location.origin + file.url)
+      .then(() => showNotice('The link is copied. It opens for those who may read the file.'))
+      .catch(showProblem)
   const remove = () =>
     deleteFile(file)
       .then((isDeleted) => isDeleted && onDeleted())

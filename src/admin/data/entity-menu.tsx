@@ -1,10 +1,10 @@
 import { ActionIcon, Menu } from '@mantine/core'
-import { useClipboard } from '@mantine/hooks'
 import { IconBraces, IconCopy, IconDots, IconLink, IconTrash } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
 import { queryClient } from '../api/queries'
 import type { Blueprint } from '../api/schema'
 import { confirmAction } from '../ui/confirmation'
+import { copyText } from '../ui/copy-text'
 import { showNotice, showProblem } from '../ui/notices'
 import { refreshLists } from './entity-cache'
 import { toEntityLabel } from './entity-label'
@@ -17,12 +17,11 @@ type EntityMenuProps = { blueprint: Blueprint; loaded: LoadedEntity; onDeleted: 
 /** What can be done with an entity beside changing it. */
 export function EntityMenu({ blueprint: { key }, loaded: { entity, etag }, onDeleted }: EntityMenuProps) {
   const navigate = useNavigate()
-  const clipboard = useClipboard()
   const { identifier } = entity
-  const copy = (text: string, notice: string) => {
-    clipboard.copy(text)
-    showNotice(notice)
-  }
+  const copy = (text: string, notice: string) =>
+    copyText(text)
+      .then(() => showNotice(notice))
+      .catch(showProblem)
   const address = `${location.origin}/admin/data/${encodeURIComponent(key)}/${encodeURIComponent(identifier)}`
   const duplicate = () =>
     navigate({

@@ -1,3 +1,4 @@
+import { newId } from '../api/new-id'
 import type { Blueprint, BlueprintChange, Field, Limitation, Rule } from '../api/schema'
 
 /** A field while it is changed: its formula stands with it, and its id stays when it gets another key. */
@@ -23,7 +24,7 @@ export type DesignDraft = {
 export type Definition = Required<BlueprintChange>
 
 /** Returns a key for a field that is not saved yet; no field can have it. */
-export const newFieldId = () => `+${crypto.randomUUID()}`
+export const newFieldId = () => `+${newId()}`
 
 /** Returns whether a field is not saved yet. */
 export const isNewField = ({ id }: DraftField) => id.startsWith('+')

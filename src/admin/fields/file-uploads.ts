@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { formatBytes as formatBytesOfLocale, parseSize } from '../../core/byte-size'
 import { uploadFile } from '../api/files'
+import { newId } from '../api/new-id'
 import type { Field } from '../api/schema'
 
 export type RunningUpload = { id: string; name: string; part: number }
@@ -18,7 +19,7 @@ export function useFileUploads(field: Field, onUploaded: (urls: string[]) => voi
   const [running, setRunning] = useState<RunningUpload[]>([])
   const [flaw, setFlaw] = useState<string>()
   const uploadOne = async (file: File): Promise<string[]> => {
-    const id = crypto.randomUUID()
+    const id = newId()
     setRunning((all) => [...all, { id, name: file.name, part: 0 }])
     const setPart = (part: number) => setRunning((all) => all.map((one) => (one.id === id ? { ...one, part } : one)))
     try {

@@ -3,9 +3,16 @@ import { api, fetchData } from '../api/client'
 /** Passkeys belong to a host with a name, so a page at an IP address cannot use them. */
 const IP_ADDRESS = /^[\d.]+$|^\[/
 
+/** Returns why this browser or this address of the page cannot use passkeys, or undefined where they can be used. */
+export function findPasskeyObstacle(): string | undefined {
+  if (!window.isSecureContext) return 'Passkeys are not available here, because they need HTTPS.'
+  if (IP_ADDRESS.test(location.hostname))
+    return 'Passkeys are not available here, because they need a host name instead of an IP address.'
+  if (typeof window.PublicKeyCredential !== 'function') return 'This browser does not support passkeys.'
+}
+
 /** Returns whether this browser and this address of the page can use passkeys. */
-export const isPasskeyUsable = () =>
-  typeof window.PublicKeyCredential === 'function' && window.isSecureContext && !IP_ADDRESS.test(location.hostname)
+export const isPasskeyUsable = () => findPasskeyObstacle() === undefined
 
 const loadWebAuthn = () => import('@simplewebauthn/browser')
 

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { ApiProblem } from '../api/problem'
-import { isPasskeyUsable, signInByPasskey } from './passkey'
+import { findPasskeyObstacle, signInByPasskey } from './passkey'
 import { SignInProblem } from './sign-in-problem'
 
 /** Returns the challenge of a sign-in that needs a second factor, or undefined. */
@@ -34,6 +34,7 @@ export function SecondFactorForm({ challenge, onDone, onCancel }: SecondFactorFo
     byCode.reset()
   }
   const error = byCode.error ?? byPasskey.error
+  const obstacle = findPasskeyObstacle()
   return (
     <form onSubmit={submit}>
       <Stack gap="sm">
@@ -51,7 +52,11 @@ export function SecondFactorForm({ challenge, onDone, onCancel }: SecondFactorFo
         <Button type="submit" size="sm" loading={byCode.isPending}>
           Sign in
         </Button>
-        {isPasskeyUsable() && (
+        {obstacle ? (
+          <Text size="sm" c="dimmed">
+            {obstacle}
+          </Text>
+        ) : (
           <Button
             variant="default"
             size="sm"

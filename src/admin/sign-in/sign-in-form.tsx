@@ -1,4 +1,4 @@
-import { Anchor, Button, Divider, PasswordInput, Stack, TextInput } from '@mantine/core'
+import { Anchor, Button, Divider, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
 import { IconFingerprint, IconMail } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -7,7 +7,7 @@ import { api, fetchData } from '../api/client'
 import { ApiProblem } from '../api/problem'
 import { getNamedTenant, nameTenant } from '../api/session'
 import { EmailSignInForm } from './email-sign-in-form'
-import { isAutofillUsable, isPasskeyUsable, signInByPasskey } from './passkey'
+import { findPasskeyObstacle, isAutofillUsable, signInByPasskey } from './passkey'
 import { methodsQuery, ProviderButtons } from './provider-buttons'
 import { findChallenge, SecondFactorForm } from './second-factor-form'
 import { SignInProblem } from './sign-in-problem'
@@ -113,9 +113,14 @@ type OtherWaysProps = { hasProviders: boolean; onDone: () => void; onMail: () =>
 function OtherWays({ hasProviders, onDone, onMail }: OtherWaysProps) {
   const { data: methods } = useQuery(methodsQuery)
   const signIn = useMutation({ mutationFn: () => signInByPasskey(), onSuccess: onDone })
+  const obstacle = findPasskeyObstacle()
   return (
     <>
-      {isPasskeyUsable() && (
+      {obstacle ? (
+        <Text size="sm" c="dimmed">
+          {obstacle}
+        </Text>
+      ) : (
         <>
           <Divider label="or" />
           <Button

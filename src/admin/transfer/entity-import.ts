@@ -1,5 +1,6 @@
 import { api, fetchData } from '../api/client'
 import { connection } from '../api/connection'
+import { newId } from '../api/new-id'
 import { ApiProblem, ConnectionLost } from '../api/problem'
 import type { Blueprint } from '../api/schema'
 import type { WorkControl } from '../tray/work'
@@ -52,7 +53,7 @@ async function waitUntilOnline(signal: AbortSignal) {
 }
 
 async function sendLines(lines: string[], { blueprint, mode, isDryRun }: Import, signal: AbortSignal) {
-  const key = crypto.randomUUID()
+  const key = newId()
   for (let attempt = 1; ; attempt++)
     try {
       return await fetchData(

@@ -1,3 +1,4 @@
+import { newId } from '../api/new-id'
 import { observable } from '../api/observable'
 
 const STORAGE_KEY = 'atoll-work'
@@ -75,7 +76,7 @@ const warnBeforeUnload = (event: BeforeUnloadEvent) => event.preventDefault()
 
 /** Starts long work, which the tray shows until it is dismissed. Resolves when it has ended, however it did. */
 export async function startWork({ run, ...description }: NewWork): Promise<Work> {
-  const id = crypto.randomUUID()
+  const id = newId()
   const controller = new AbortController()
   controllers.set(id, controller)
   addEventListener('beforeunload', warnBeforeUnload)

@@ -1,5 +1,6 @@
-import { Button, CopyButton } from '@mantine/core'
+import { Button } from '@mantine/core'
 import classes from './code-block.module.css'
+import { CopyButton } from './copy-button'
 
 /** Code that can be copied. */
 export const CodeBlock = ({ label, code }: { label: string; code: string }) => (

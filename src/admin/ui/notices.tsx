@@ -1,5 +1,6 @@
 import { Button, Group } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
+import { newId } from '../api/new-id'
 
 const UNDO_TIME_MS = 8_000
 
@@ -12,7 +13,7 @@ export const showProblem = (error: unknown) =>
 
 /** Says what was done, and offers to undo it for a while. */
 export function showUndo(message: string, undo: () => Promise<unknown>) {
-  const id = crypto.randomUUID()
+  const id = newId()
   const undoNow = () => {
     notifications.hide(id)
     undo().catch(showProblem)

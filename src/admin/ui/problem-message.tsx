@@ -1,5 +1,6 @@
-import { Alert, type AlertProps, Code, CopyButton, UnstyledButton } from '@mantine/core'
+import { Alert, type AlertProps, Code, UnstyledButton } from '@mantine/core'
 import { ApiProblem } from '../api/problem'
+import { CopyButton } from './copy-button'
 
 /** The sentence of an error, with its code and the id of the request beneath. */
 export function ProblemMessage({ error, m = 'md' }: { error: unknown; m?: AlertProps['m'] }) {

@@ -1,4 +1,5 @@
-import { CopyButton, Tooltip, UnstyledButton } from '@mantine/core'
+import { Tooltip, UnstyledButton } from '@mantine/core'
+import { CopyButton } from './copy-button'
 
 const SHOWN_CHARACTERS = 8
 

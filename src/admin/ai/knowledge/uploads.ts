@@ -1,5 +1,6 @@
 import { useRef, useState } from 'react'
 import { api, fetchData } from '../../api/client'
+import { newId } from '../../api/new-id'
 import type { Entity } from '../../api/schema'
 import { type KnowledgeStore, refreshKnowledge } from './knowledge-queries'
 
@@ -59,7 +60,7 @@ export function useUploads({ source, _id }: KnowledgeStore) {
   return {
     uploads,
     add: (sources: UploadSource[]) => {
-      const added = sources.map((one) => ({ source: one, id: crypto.randomUUID() }))
+      const added = sources.map((one) => ({ source: one, id: newId() }))
       setUploads((all) => [
         ...all.filter(({ state }) => state !== 'complete'),
         ...added.map(({ id, source: { name } }): Upload => ({ id, name, state: 'waiting' })),

@@ -1,3 +1,4 @@
+import { newId } from '../../api/new-id'
 import type { Thread } from '../../api/schema'
 import type { Citation } from './completion-stream'
 
@@ -45,7 +46,7 @@ export function toTurns(messages: Thread['messages']): ChatTurn[] {
 
 /** Returns a question whose answer is on its way. */
 export const startTurn = (question: string): ChatTurn => ({
-  ...newTurn(crypto.randomUUID(), question, new Date().toISOString()),
+  ...newTurn(newId(), question, new Date().toISOString()),
   state: 'running',
 })
 
