@@ -24,6 +24,10 @@ test.each([
     'select 1 from a where (b, c) in (select d, e from f) and g in (select h from i)',
     'select 1 from a where (b, c) in (select d, e from f) and g = any (array(select h from i))',
   ],
+  [
+    'select a from json_each(?) as j cross join b e where e.c = ? and e.d = j.value',
+    'select a from json_array_elements_text($1::json) as j (value) cross join lateral (select * from b e where e.c = $2 and e.d = j.value offset 0) as e',
+  ],
   ["select group_concat(a, ',') from b", "select string_agg(a, ',') from b"],
   ['select 1 from a where b in (?)', 'select 1 from a where b in ($1)'],
   ['select 1 from a where b ->> ? > ?', 'select 1 from a where b ->> $1 collate "C" > $2'],

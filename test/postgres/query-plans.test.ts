@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { lookUpEach } from '../../src/entities/store/sql-fragments'
 import { toMultiRow } from '../../src/storage/engines/postgres/dialect'
 import { DatabasePool } from '../../src/storage/pool'
 import type { Migrations } from '../../src/storage/port'
@@ -45,6 +46,14 @@ describe.skipIf(!databaseUrl)('query plans', () => {
     const plan = await explain(`select id from things where kind = 'a' and identifier in (${list})`, names)
     expect(plan).toContain('Index Scan using things_by_identifier')
     expect(plan).toContain('rows=256 loops=1')
+    expect(plan).not.toContain('Rows Removed by Filter')
+  })
+
+  test('PostgreSQL looks up each of a few identifiers of a large tenant in an index, instead of all of its rows', async () => {
+    const names = Array.from({ length: 16 }, (_, n) => `thing ${n}`)
+    const { sql, params } = lookUpEach('things', 'e.kind = ? and e.identifier = j.value', names, 'a')
+    const plan = await explain(`select id from ${sql}`, params as string[])
+    expect(plan).toMatch(/Index Scan using things_by_identifier on things e.* rows=1 loops=16/)
     expect(plan).not.toContain('Rows Removed by Filter')
   })
 

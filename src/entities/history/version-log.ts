@@ -3,7 +3,7 @@ import type { Model } from '../../blueprints/model'
 import type { Tx } from '../../storage/port'
 import { LATEST_VERSION_COLUMNS, type LatestVersion } from '../store/rows'
 import { extractDocumentJson, parseHeader, shownInForceSql } from '../store/serializer'
-import { oneOf, toChunks } from '../store/sql-fragments'
+import { lookUpEach, oneOf, toChunks } from '../store/sql-fragments'
 import { CHANGED, CREATED, encodeChange, encodeRemoval, type OwnedDocument, REMOVED } from './version'
 import { findRemoval } from './version-chain'
 
@@ -47,15 +47,11 @@ export async function appendCreations(tx: Tx, model: Model, created: CreatedEnti
 async function readRemoved(tx: Tx, { number: history }: EntityHistory, identifiers: string[]) {
   const removed = new Map<string, { seq: number; number: number }>()
   for (const chunk of toChunks(identifiers)) {
-    const { sql, params } = oneOf('identifier', chunk)
-    const select = `select identifier, seq, number from entity_versions where history = ? and ${sql} and action = ${REMOVED}
-      order by identifier, seq`
-    for (const [identifier, seq, number] of (await tx.query(select, [history, ...params])) as [
-      string,
-      number,
-      number,
-    ][])
-      removed.set(identifier, { seq, number })
+    const condition = `e.history = ? and e.identifier = j.value and e.action = ${REMOVED}`
+    const { sql, params } = lookUpEach('entity_versions', condition, chunk, history)
+    const rows = (await tx.query(`select identifier, seq, number from ${sql}`, params)) as [string, number, number][]
+    for (const [identifier, seq, number] of rows)
+      if (seq > (removed.get(identifier)?.seq ?? 0)) removed.set(identifier, { seq, number })
   }
   return removed
 }

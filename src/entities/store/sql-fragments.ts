@@ -22,6 +22,13 @@ export function noneOf(sql: string, values: (string | number)[]): SqlFragment {
   return fragment(`not (${condition.sql})`, ...condition.params)
 }
 
+/**
+ * Returns the SQL of the rows `e` of a table for which the condition holds with one of the texts, which is `j.value`.
+ * Engines look up each text, however few rows of the table they expect; there are no more rows than these to read.
+ */
+export const lookUpEach = (table: string, condition: string, texts: string[], ...params: unknown[]): SqlFragment =>
+  fragment(`json_each(?) as j cross join ${table} e where ${condition}`, JSON.stringify([...new Set(texts)]), ...params)
+
 /** Pads a list with its last value to the next power of four, so that few different statements are prepared. */
 export function padValues<Value>(values: Value[]): Value[] {
   let length = 1

@@ -4,6 +4,7 @@ import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import * as rows from '../store/rows'
 import { idSql } from '../store/serializer'
+import { lookUpEach, toChunks } from '../store/sql-fragments'
 import { findReadable, type ReadableTargets } from '../write/constraints'
 import { type DeletedEntityRow, toDeletedEntity } from '../write/deletion'
 import { areFilesUsable } from '../write/file-values'
@@ -57,8 +58,9 @@ async function isAnyNameTaken(tx: Tx, model: Model, drafts: EntityDraft[]) {
 async function isAnyValueTaken(tx: Tx, label: string, field: number, drafts: EntityDraft[]) {
   const values = drafts.flatMap(({ keys }) => keys[label] ?? [])
   if (new Set(values).size < values.length) return true
-  const select = 'select 1 from entity_index where field = ? and path = ? and value in'
-  return (await selectIn(tx, select, [field, ''], values)).length > 0
+  const condition = "e.field = ? and e.path = '' and e.value = j.value"
+  const { sql, params } = lookUpEach('entity_index', condition, values, field)
+  return values.length > 0 && (await tx.query(`select 1 from ${sql}`, params)).length > 0
 }
 
 /** Returns the positions of the drafts that later drafts may refer to, by identifier. */
@@ -111,28 +113,23 @@ async function readByNames<Row extends { _id: string; identifier: string }>(
 }
 
 const selectByIdentifier = (tx: Pick<Tx, 'query'>, { code }: Model, columns: string, names: string[]) =>
-  selectIn(tx, `select ${columns} from entities where blueprint = ? and identifier in`, [code], names)
+  selectEach(tx, columns, 'e.blueprint = ? and e.identifier = j.value', names, [code])
 
-/**
- * Filters by blueprint in memory: SQLite would scan the whole blueprint instead of looking up the
- * ids.
- */
+/** Filters by blueprint in memory: SQLite would scan the whole blueprint instead of looking up the ids. */
 const selectById = async (tx: Pick<Tx, 'query'>, { code }: Model, columns: string, ids: string[]) =>
-  (await selectIn(tx, `select ${columns}, blueprint from entities where _id in`, [], ids)).filter(
-    (row) => row.at(-1) === code,
-  )
+  (await selectEach(tx, `${columns}, blueprint`, 'e._id = j.value', ids)).filter((row) => row.at(-1) === code)
 
-const VALUES_PER_STATEMENT = 200 // values per statement; shorter lists are padded to the same statement
-
-async function selectIn(tx: Pick<Tx, 'query'>, sql: string, params: unknown[], values: string[]): Promise<unknown[][]> {
-  const slices = Array.from({ length: Math.ceil(values.length / VALUES_PER_STATEMENT) }, (_, n) =>
-    values.slice(n * VALUES_PER_STATEMENT, (n + 1) * VALUES_PER_STATEMENT),
-  )
-  const list = `(${Array(VALUES_PER_STATEMENT).fill('?').join(', ')})`
+async function selectEach(
+  tx: Pick<Tx, 'query'>,
+  columns: string,
+  condition: string,
+  names: string[],
+  conditionParams: unknown[] = [],
+): Promise<unknown[][]> {
   const found = await Promise.all(
-    slices.map((chunk) => {
-      const filled = [...chunk, ...Array(VALUES_PER_STATEMENT - chunk.length).fill(chunk[0])]
-      return tx.query(`${sql} ${list}`, [...params, ...filled])
+    toChunks(names).map((chunk) => {
+      const { sql, params } = lookUpEach('entities', condition, chunk, ...conditionParams)
+      return tx.query(`select ${columns} from ${sql}`, params)
     }),
   )
   return found.flat()

@@ -14,7 +14,7 @@ import type { Doc } from '../store/doc'
 import type { IndexKeys } from '../store/index-keys'
 import type { StoredEntity } from '../store/rows'
 import { idSql } from '../store/serializer'
-import { oneOf, toChunks } from '../store/sql-fragments'
+import { lookUpEach, toChunks } from '../store/sql-fragments'
 import type { EntityIdentity } from './computed-fields'
 import { assertFilesUsable, type NamedFiles } from './file-values'
 import { assertMayCompare, hiddenConflict } from './hidden-conflicts'
@@ -140,9 +140,13 @@ export async function findReadable(
   const readable = new Set<string>()
   if (!rowScope) return readable
   for (const chunk of toChunks([...new Set(identifiers)])) {
-    const { sql, params } = oneOf('identifier', chunk)
-    const select = `select identifier, "user", workspace from entities where blueprint = ${BLUEPRINT_CODE} and ${sql}`
-    const rows = (await tx.query(select, [blueprint, ...params])) as [string, string | null, string | null][]
+    const condition = `e.blueprint = ${BLUEPRINT_CODE} and e.identifier = j.value`
+    const { sql, params } = lookUpEach('entities', condition, chunk, blueprint)
+    const rows = (await tx.query(`select identifier, "user", workspace from ${sql}`, params)) as [
+      string,
+      string | null,
+      string | null,
+    ][]
     for (const [identifier, user, workspace] of rows)
       if (isInScope(rowScope, { user, workspace })) readable.add(identifier)
   }

@@ -11,7 +11,7 @@ import type { ComputedDoc } from '../store/doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { INSERT_INDEX_ROW, type ShownRow } from '../store/rows'
 import { extractDocumentJson, packEntity, toStoredId } from '../store/serializer'
-import { oneOf, toChunks } from '../store/sql-fragments'
+import { lookUpEach, toChunks } from '../store/sql-fragments'
 import { toStoredKeys } from '../store/stored-keys'
 import type { EntityIdentity } from './computed-fields'
 import {
@@ -184,11 +184,9 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
   )
   const numbers = new Map<unknown, number>()
   for (const chunk of toChunks(prepared.map(({ draft }) => draft.identifier))) {
-    const { sql, params } = oneOf('identifier', chunk)
-    const rows = await tx.query(`select identifier, seq from entities where blueprint = ? and ${sql}`, [
-      model.code,
-      ...params,
-    ])
+    const condition = 'e.blueprint = ? and e.identifier = j.value'
+    const { sql, params } = lookUpEach('entities', condition, chunk, model.code)
+    const rows = await tx.query(`select identifier, seq from ${sql}`, params)
     for (const [identifier, seq] of rows) numbers.set(identifier, seq as number)
   }
   return { ...observed, seqs: prepared.map(({ draft }) => numbers.get(draft.identifier)!) }

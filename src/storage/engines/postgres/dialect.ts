@@ -27,6 +27,10 @@ function translate(sql: string): string {
     })
     .replace(/\b(e\.(?:shown|altered)) ->> /g, '$1::json ->> ')
     .replaceAll('group_concat(', 'string_agg(')
+    .replace(
+      /\bfrom json_each\((\$\d+)\) as j cross join (\w+) e where (.*)$/s,
+      'from json_array_elements_text($1::json) as j (value) cross join lateral (select * from $2 e where $3 offset 0) as e',
+    )
     .replace(/\bcross join ("\w+") where (.*)$/, 'cross join lateral (select * from $1 where $2 offset 0) as $1')
     .replace(
       /\bcross join (entities e) where (e\.seq = \w+\.\w+)\b/,
