@@ -169,10 +169,12 @@ export class LiveCopy {
         })
         return Promise.all(compared)
       })
-    const differing = await copyPages(({ executeMany }, sql, list) => executeMany(sql, list)).catch((error) => {
-      if (!isConstraintError(error)) throw error
-      return copyPages(applyRows)
-    })
+    const differing = await copyPages(async ({ executeMany }, sql, list) => void (await executeMany(sql, list))).catch(
+      (error) => {
+        if (!isConstraintError(error)) throw error
+        return copyPages(applyRows)
+      },
+    )
     for (const [place, { rows, keys }] of pages.entries()) {
       const due = this.#due.get(rows)!
       for (const [name] of keys) due.delete(name)

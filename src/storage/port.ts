@@ -5,8 +5,8 @@ import type { TableSchema } from './schema-catalog'
 /** Runs one statement and returns its rows as arrays. @throws one of the errors of errors.ts */
 export type RunQuery = (sql: string, params?: unknown[]) => Promise<unknown[][]>
 
-/** Runs one statement for many rows of values, in the way that is best for the engine. Returns nothing. */
-export type ExecuteMany = (sql: string, rows: unknown[][]) => Promise<void>
+/** Runs one statement for many rows of values, in the way that is best for the engine, and returns its rows in any order. */
+export type ExecuteMany = (sql: string, rows: unknown[][]) => Promise<unknown[][]>
 
 /** What the work of a transaction may run. */
 export type Executor = { query: RunQuery; executeMany: ExecuteMany }
@@ -15,7 +15,7 @@ export type Executor = { query: RunQuery; executeMany: ExecuteMany }
 export type DeferredWrite<Key = unknown, Value = unknown> = (
   executor: Executor,
   entries: [Key, Value][],
-) => Promise<void>
+) => Promise<unknown>
 
 /**
  * Defers a write to the end of the transaction, which other work may share. It is for writes that are expensive one by

@@ -15,7 +15,7 @@ function createBusyEngine(effort: number) {
     while (performance.now() < until);
     return []
   }
-  const each: ExecuteMany = async (sql, rows) => void (await Promise.all(rows.map((row) => query(sql, row))))
+  const each: ExecuteMany = async (sql, rows) => (await Promise.all(rows.map((row) => query(sql, row)))).flat()
   const writer = new GroupCommitWriter(async (work) => {
     try {
       await work({ query, executeMany: each })
@@ -58,7 +58,7 @@ test('a write beyond the deadline that ignores failed statements is rolled back 
 test('a write that fails when the engine retries its transaction fails alone', async () => {
   const query: RunQuery = async () => []
   const writer = new GroupCommitWriter(async (work) => {
-    for (const _ of ['interrupted at its end', 'anew']) await work({ query, executeMany: async () => {} })
+    for (const _ of ['interrupted at its end', 'anew']) await work({ query, executeMany: async () => [] })
     return {}
   }, 1_000)
   let attempts = 0

@@ -79,6 +79,8 @@ test('toMultiRow extends simple inserts and deletes to several rows and returns 
   expect(toMultiRow('delete from a where b = ? and c = ?', 2)).toBe(
     'delete from a where ctid = any(array(select ctid from a where b = ? and c = ? union all select ctid from a where b = ? and c = ?))',
   )
-  for (const other of ['delete from a where b > ?', 'insert into a (b) values (?) returning b', 'update a set b = ?'])
-    expect(toMultiRow(other, 3)).toBeUndefined()
+  expect(toMultiRow('insert into a (b) values (?) returning b', 2)).toBe(
+    'insert into a (b) values (?), (?) returning b',
+  )
+  for (const other of ['delete from a where b > ?', 'update a set b = ?']) expect(toMultiRow(other, 3)).toBeUndefined()
 })

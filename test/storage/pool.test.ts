@@ -436,7 +436,7 @@ function createFakeDatabase(notes: string[], file = '', commit = () => {}): Data
   }
   const transaction: Database['transaction'] = async (work) => {
     notes.push('begin')
-    const each: ExecuteMany = async (sql, rows) => void (await Promise.all(rows.map((row) => query(sql, row))))
+    const each: ExecuteMany = async (sql, rows) => (await Promise.all(rows.map((row) => query(sql, row)))).flat()
     await work({ query, executeMany: each }).catch((error) => {
       notes.push('rollback')
       throw error

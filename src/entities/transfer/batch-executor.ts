@@ -99,8 +99,10 @@ export class BatchExecutor {
     const { tx, model, ctx, readable, index } = this
     const drafts: EntityDraft[] = []
     let flaw: { error: unknown } | undefined
-    for (const operation of this.operations.slice(index, index + CREATES_PER_WRITE)) {
+    const limit = ctx.place?.cluster ? CREATES_PER_REMOTE_WRITE : CREATES_PER_WRITE
+    for (const operation of this.operations.slice(index, index + limit)) {
       if (!this.#isCreate(operation)) break
+      if (drafts.length && drafts.length % CREATES_PER_WRITE === 0) await yieldToEventLoop()
       try {
         const { doc, identity } = createDraft(model, ctx.actor, withIdentifier(operation), operation._id)
         const draft = toEntityDraft(
@@ -227,5 +229,6 @@ export class BatchExecutor {
 }
 
 const UPDATES_PER_READ = 50 // entities at a time, so that readers get their turn
-const CREATES_PER_WRITE = 125
+const CREATES_PER_WRITE = 125 // entities at a time, so that others get their turn
+const CREATES_PER_REMOTE_WRITE = 1_000 // where the thread is free while the database works, fewer round trips are better
 const MAX_WAIT_MS = 500 // that a transaction lasts longer for the turns of others, as it must end before its deadline

@@ -11,7 +11,6 @@ import type { ComputedDoc } from '../store/doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { INSERT_INDEX_ROW, type ShownRow } from '../store/rows'
 import { extractDocumentJson, packEntity, toStoredId } from '../store/serializer'
-import { lookUpEach, toChunks } from '../store/sql-fragments'
 import { toStoredKeys } from '../store/stored-keys'
 import type { EntityIdentity } from './computed-fields'
 import {
@@ -35,7 +34,7 @@ const insertSql = (more = '', values = '') => {
   return {
     one: `insert into entities (${columns}) select ?, code, ?, ?, ?, ?, ?, 1, ?, ?, ?${values} from blueprints
       where key = ? and _id = ? and version = ? and indexing = ? returning seq, ${FEATURES}`,
-    many: `insert into entities (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?${values})`,
+    many: `insert into entities (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?${values}) returning identifier, seq`,
   }
 }
 const INSERT = insertSql()
@@ -162,11 +161,11 @@ async function insertRow(tx: Tx, model: Model, { time, shown, draft }: PreparedE
   return { ...toFeatures(features), seqs: [seq as number] }
 }
 
-/** Inserts any number of entities in a few statements, then reads their numbers, which databases return differently. */
+/** Inserts any number of entities in a few statements, which return their numbers in any order. */
 async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Promise<InsertedIds> {
   const observed = await requireFreshBlueprint(tx, model)
   const form = backfillMark(model)
-  await tx.executeMany(
+  const inserted = await tx.executeMany(
     getInsertSql(model).many,
     prepared.map(({ time, shown, draft }) => {
       const { identifier, user, workspace, doc, keys } = draft
@@ -182,12 +181,6 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
       return [...texts, 1, time, time, form, ...toHistoryValues(model, draft)]
     }),
   )
-  const numbers = new Map<unknown, number>()
-  for (const chunk of toChunks(prepared.map(({ draft }) => draft.identifier))) {
-    const condition = 'e.blueprint = ? and e.identifier = j.value'
-    const { sql, params } = lookUpEach('entities', condition, chunk, model.code)
-    const rows = await tx.query(`select identifier, seq from ${sql}`, params)
-    for (const [identifier, seq] of rows) numbers.set(identifier, seq as number)
-  }
+  const numbers = new Map(inserted as [string, number][])
   return { ...observed, seqs: prepared.map(({ draft }) => numbers.get(draft.identifier)!) }
 }

@@ -134,6 +134,7 @@ export function toMultiRow(sql: string, rows: number): string | undefined {
       cross join lateral (select ctid as own from ${table} where ${keyCondition} offset 0) as found`
     return `delete from ${table} where ctid = any(array(${selectRows}))`
   }
-  const [, start, row, otherwise] = /^(insert into [^?]*? values )(\([?, ]+\))( on conflict [^?]*)?$/.exec(sql) ?? []
+  const [, start, row, otherwise] =
+    /^(insert into [^?]*? values )(\([?, ]+\))( on conflict [^?]*| returning [\w, ]+)?$/.exec(sql) ?? []
   return start && start + Array(rows).fill(row).join(', ') + (otherwise ?? '')
 }

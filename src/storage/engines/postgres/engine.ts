@@ -3,6 +3,7 @@ import type { CommitCounters } from '../../commit-counters'
 import { Busy, DatabaseDamaged } from '../../errors'
 import type { Database, DatabaseLocation, Engine, Migrations, NameClaim, TenantCopyConnection } from '../../port'
 import { AutoAnalyze } from './auto-analyze'
+import { BatchInserts } from './batch-insert'
 import { migrateBucket, readBucketVersion, TENANT_ROLE } from './buckets'
 import { hasCitus, moveBucketSchema, PROPAGATE_LOCAL_SQL } from './citus'
 import { claimName, isNameClaimed } from './name-claim'
@@ -49,6 +50,7 @@ export class Postgres implements Engine {
   #autoAnalyze: AutoAnalyze
   #readShares: ReadShares
   #hasCitus = false
+  #inserts = new Map<string, BatchInserts>()
 
   constructor(private options: PostgresOptions) {
     const { url, deadline, connections, commitCounters } = options
@@ -91,13 +93,15 @@ export class Postgres implements Engine {
       set local idle_in_transaction_session_timeout to ${this.options.deadline + CONNECT_TIMEOUT_MS};
       select set_config('app.followed', case when followed > now() then 'yes' else 'no' end, true)
         from (select followed from tenant_lock where ended is null for update) as lock`
+    const inserts = this.#inserts.get(bucket) ?? new BatchInserts()
+    this.#inserts.set(bucket, inserts)
     const reads = new ReadBatcher(tenant, this.#readShares, (questions) =>
       this.#transactions.runReads(start, questions),
     )
     return {
       query: reads.query,
       transaction: async (work, onVisible) => {
-        const written = await this.#transactions.runWithRetries(startExclusive, work)
+        const written = await this.#transactions.runWithRetries(startExclusive, work, inserts)
         onVisible?.()
         this.options.commitCounters?.add(tenant)
         this.#autoAnalyze.recordRows(bucket, tenant, written)

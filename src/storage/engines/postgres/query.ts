@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { toChunks } from '../../../core/chunks'
 import { toStorageError } from '../../errors'
+import type { BatchInserts } from './batch-insert'
 import { toMultiRow, toPostgres } from './dialect'
 
 /**
@@ -11,13 +12,12 @@ export const runQuery = async (client: pg.ClientBase, sql: string, values?: unkn
   (await runStatement(client, sql, values)).rows
 
 /** Runs a statement like `runQuery`, and returns how many rows it wrote beside the rows that it returns. */
-export async function runStatement(client: pg.ClientBase, sql: string, values?: unknown[]) {
+export const runStatement = (client: pg.ClientBase, sql: string, values?: unknown[]) =>
+  runTranslated(client, toPostgres(sql), values)
+
+async function runTranslated(client: pg.ClientBase, text: string, values?: unknown[]) {
   try {
-    const { rows, command, rowCount } = await client.query<unknown[]>({
-      text: toPostgres(sql),
-      values,
-      rowMode: 'array',
-    })
+    const { rows, command, rowCount } = await client.query<unknown[]>({ text, values, rowMode: 'array' })
     return { rows, written: command === 'SELECT' ? 0 : (rowCount ?? 0) }
   } catch (error) {
     throw toStorageError(error)
@@ -33,17 +33,25 @@ export const writtenTable = (sql: string): string | undefined => WRITTEN_TABLE.e
 // its conditions.
 const MAX_ROWS_PER_STATEMENT = { values: 500, conditions: 50 }
 
-/** Runs a statement for many rows. Insertions and deletions by key are combined; other statements are pipelined. */
-export async function runMany(client: pg.ClientBase, sql: string, rows: unknown[][]) {
-  const pending: Promise<unknown>[] = []
+/**
+ * Runs a statement for many rows, and returns what it returns for them. Insertions and deletions by key are combined;
+ * other statements are pipelined.
+ */
+export async function runMany(client: pg.ClientBase, sql: string, rows: unknown[][], inserts?: BatchInserts) {
+  const pending: Promise<unknown[][]>[] = []
   const maxRows = /^(insert|delete from ")/.test(sql)
     ? MAX_ROWS_PER_STATEMENT.values
     : MAX_ROWS_PER_STATEMENT.conditions
   for (const chunk of toChunks(rows, maxRows)) {
-    const multiRow = toMultiRow(sql, chunk.length)
-    if (multiRow) pending.push(runQuery(client, multiRow, chunk.flat()))
+    const batch = await inserts?.toStatement(client, sql, chunk)
+    const multiRow = batch ? undefined : toMultiRow(sql, chunk.length)
+    if (batch) pending.push(runTranslated(client, batch.sql, batch.params).then(({ rows }) => rows))
+    else if (multiRow) pending.push(runQuery(client, multiRow, chunk.flat()))
     else pending.push(...chunk.map((row) => runQuery(client, sql, row)))
   }
-  const failed = (await Promise.allSettled(pending)).find(({ status }) => status === 'rejected')
-  if (failed?.status === 'rejected') throw failed.reason
+  const settled = await Promise.allSettled(pending)
+  return settled.flatMap((one) => {
+    if (one.status === 'rejected') throw one.reason
+    return one.value
+  })
 }

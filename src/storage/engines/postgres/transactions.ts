@@ -3,6 +3,7 @@ import { notFound } from '../../../core/problem'
 import { Busy, TenantMoved, TransactionAborted, toStorageError } from '../../errors'
 import type { Executor } from '../../port'
 import type { WrittenRows } from './auto-analyze'
+import type { BatchInserts } from './batch-insert'
 import { runMany, runQuery, runStatement, writtenTable } from './query'
 import type { ReadQuery } from './read-batcher'
 
@@ -49,11 +50,15 @@ export class Transactions {
    * Runs a transaction, and repeats it when the database aborted it before it was committed. Returns how many rows it
    * wrote.
    */
-  async runWithRetries(start: string, work: (executor: Executor) => Promise<void>): Promise<WrittenRows> {
+  async runWithRetries(
+    start: string,
+    work: (executor: Executor) => Promise<void>,
+    inserts: BatchInserts,
+  ): Promise<WrittenRows> {
     const until = performance.now() + this.deadline
     for (let attempt = 1; ; attempt++)
       try {
-        return await this.run(start, work)
+        return await this.run(start, work, inserts)
       } catch (error) {
         if (!(error instanceof TransactionAborted) || attempt === MAX_TRANSACTION_ATTEMPTS || performance.now() > until)
           throw error
@@ -64,7 +69,7 @@ export class Transactions {
    * Runs a transaction, and returns how many rows it wrote.
    * @throws TransactionAborted when nothing was committed
    */
-  async run(start: string, work: (executor: Executor) => Promise<void>): Promise<WrittenRows> {
+  async run(start: string, work: (executor: Executor) => Promise<void>, inserts?: BatchInserts): Promise<WrittenRows> {
     const key = crypto.randomUUID()
     const written: WrittenRows = new Map()
     const countRows = (sql: string, rows: number) => {
@@ -84,7 +89,7 @@ export class Transactions {
             },
             executeMany(sql, rows) {
               countRows(sql, rows.length)
-              return runMany(client, sql, rows)
+              return runMany(client, sql, rows, inserts)
             },
           })
           isCommitting = true

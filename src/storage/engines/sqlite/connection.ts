@@ -47,10 +47,12 @@ export class CachedConnection {
 
   executeMany: ExecuteMany = async (sql, rows) => {
     try {
+      const returned: unknown[][] = []
       for (const { sql: text, params, count } of batchInserts(sql, rows)) {
         this.statementCount += count
-        this.#prepare(text).values(...params)
+        for (const row of this.#prepare(text).values(...params)) returned.push(row)
       }
+      return returned
     } catch (error) {
       throw this.#toError(error)
     }
