@@ -19,10 +19,11 @@ const retiredKey = (number: number) => `-${number}`
 const isRetiredKey = (key: string) => /^[-+]/.test(key)
 
 // Not with Drizzle, which would insert null as the number.
-const insertField = async (tx: Tx, blueprint: string, key: string) =>
-  Number(
-    (await tx.query('insert into fields (blueprint, key) values (?, ?) returning number', [blueprint, key]))[0]![0],
-  )
+async function insertFields(tx: Tx, blueprint: string, keys: string[]): Promise<Map<string, number>> {
+  const rows = keys.map((key) => [blueprint, key])
+  const inserted = await tx.executeMany('insert into fields (blueprint, key) values (?, ?) returning key, number', rows)
+  return new Map(inserted.map(([key, number]) => [key as string, Number(number)]))
+}
 
 /** Assigns a number to each new field, and deletes those of removed fields, of which no entity may have index rows. */
 export async function assignFieldNumbers(tx: Tx, blueprint: string, definition: Definition) {
@@ -31,7 +32,8 @@ export async function assignFieldNumbers(tx: Tx, blueprint: string, definition: 
   const removed = existing.filter(({ key }) => !keys.includes(key) && !isRetiredKey(key))
   await deleteFields(tx, blueprint, removed)
   const numbers = new Map(existing.map(({ key, number }) => [key, number]))
-  for (const key of keys) if (!numbers.has(key)) numbers.set(key, await insertField(tx, blueprint, key))
+  const added = keys.filter((key) => !numbers.has(key))
+  for (const [key, number] of await insertFields(tx, blueprint, added)) numbers.set(key, number)
   await addRequiredIndexes(tx, blueprint, definition, numbers)
 }
 
@@ -45,8 +47,9 @@ export async function reserveFieldNumbers(
   form: number,
   { reindexedKeys, definition, steps }: SchemaDiff,
 ) {
-  const numbers: Record<string, number> = {}
-  for (const key of reindexedKeys) numbers[key] = await insertField(tx, blueprint, `+${form}:${key}`)
+  const reservedKey = (key: string) => `+${form}:${key}`
+  const inserted = await insertFields(tx, blueprint, [...reindexedKeys].map(reservedKey))
+  const numbers = Object.fromEntries([...reindexedKeys].map((key) => [key, inserted.get(reservedKey(key))!]))
   const current = new Map((await selectFields(tx, blueprint)).map(({ key, number }) => [key, number]))
   const maintained = await readMaintainedIndexes(tx, blueprint)
   const reasons = definition.fields.flatMap((field, at) => {
