@@ -47,6 +47,7 @@ import versionChainsPg from './postgres/0059_version_chains.sql' with { type: 't
 import blueprintCodesPg from './postgres/0060_blueprint_codes.sql' with { type: 'text' }
 import originalMessagesPg from './postgres/0061_original_messages.sql' with { type: 'text' }
 import subscriptionPausesPg from './postgres/0062_subscription_pauses.sql' with { type: 'text' }
+import marksOfWordsPg from './postgres/0063_marks_of_words.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -113,6 +114,7 @@ import versionChains from './sqlite/0059_version_chains.sql' with { type: 'text'
 import blueprintCodes from './sqlite/0060_blueprint_codes.sql' with { type: 'text' }
 import originalMessages from './sqlite/0061_original_messages.sql' with { type: 'text' }
 import subscriptionPauses from './sqlite/0062_subscription_pauses.sql' with { type: 'text' }
+import marksOfWords from './sqlite/0063_marks_of_words.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -186,6 +188,7 @@ export const tenantMigrations: Migrations = {
     blueprintCodes,
     originalMessages,
     subscriptionPauses,
+    marksOfWords,
   ],
   postgres: [
     accountsPg,
@@ -236,6 +239,7 @@ export const tenantMigrations: Migrations = {
     blueprintCodesPg,
     originalMessagesPg,
     subscriptionPausesPg,
+    marksOfWordsPg,
   ],
   schema: readSchema(schema),
   rewriting: [48],

@@ -984,4 +984,4 @@ CREATE INDEX entities_to_alter on entities (blueprint, seq) where form = -1;
 
 CREATE INDEX entities_by_change on entities (blueprint, updated, created, seq);
 
-pragma user_version = 50;
+pragma user_version = 51;

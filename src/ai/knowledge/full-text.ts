@@ -1,4 +1,4 @@
-import { tokenize } from '../../entities/search/tokenizer'
+import { tokenizeLoosely } from '../../entities/search/tokenizer'
 import type { RunQuery, Tx } from '../../storage/port'
 
 /** A chunk's number, and its text. */
@@ -8,7 +8,7 @@ export type NumberedText = readonly [number: number, text: string]
 const toTerm = (store: number, word: string) => `${store}x${word}`
 
 /** Returns the words of a text, with repetitions. English plurals become singulars. */
-export const toStems = (text: string) => tokenize(text).map(toSingular)
+export const toStems = (text: string) => tokenizeLoosely(text).map(toSingular)
 
 /** Follows the rules of Harman, "How effective is suffixing?" (1991), which do no harm in other languages. */
 function toSingular(word: string): string {

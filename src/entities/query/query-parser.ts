@@ -10,7 +10,7 @@ import { malformedListMessage, mergeLists } from '../../core/query-lists'
 import { isFlag, isTrue } from '../../core/shapes'
 import { type TimeZone, UTC } from '../../core/time-zone'
 import { suggestName } from '../../core/unknown-keys'
-import { tokenize, toMatchQuery } from '../search/tokenizer'
+import { isLastWordComplete, tokenize, toMatchQuery } from '../search/tokenizer'
 import { isSingleValued, MAX_PATH_LENGTH } from '../store/index-keys'
 import { parseNames } from './name-list'
 import { getTypeAtPath } from './object-paths'
@@ -157,9 +157,9 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string, z
     listQueryString: withoutPageOptions(search),
   }
   if (options.has('$page')) query.skip += (Math.max(1, number('$page', 1)) - 1) * query.limit
-  const words = parseWords()
-  if (words.length) {
-    query.search = toMatchQuery(words, searchedFields())
+  const searchText = options.get('$q') ?? ''
+  if (searchText.trim()) {
+    query.search = toMatchQuery(parseWords(searchText), searchedFields(), isLastWordComplete(searchText))
     query.ranked = !!query.search && !order.length
   }
   if (options.has('$select')) query.select = parseSelect(options.get('$select')!)
@@ -180,8 +180,7 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string, z
     addError(name, name === '$count' ? '$count must be true, false or estimate.' : `${name} must be true or false.`)
     return standard
   }
-  function parseWords() {
-    const text = options.get('$q') ?? ''
+  function parseWords(text: string) {
     if (text.length > MAX_SEARCH_LENGTH) addError('$q', `$q has at most ${MAX_SEARCH_LENGTH} characters.`)
     const words = [...new Set(tokenize(text.slice(0, MAX_SEARCH_LENGTH)))]
     if (words.length > MAX_SEARCH_WORDS) addError('$q', `$q has at most ${MAX_SEARCH_WORDS} words.`)

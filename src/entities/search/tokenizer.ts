@@ -3,21 +3,40 @@ import type { Doc } from '../store/doc'
 
 /** Letters that Unicode does not decompose, although people often type them without their distinguishing mark. */
 const PLAIN_LETTERS: Record<string, string> = { ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', æ: 'ae', œ: 'oe', ı: 'i' }
+/**
+ * Accents, and marks such as vowel points that people leave out. Marks of other scripts are letters: without them, the
+ * vowels of Hindi and Thai would be missing. So are the voicing marks of kana.
+ */
+const OPTIONAL_MARK =
+  /[[\p{M}&&[\p{Script=Inherited}\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Cyrillic}]]--[\u3099\u309a]]/gv
+const VOICED_KANA = /[\u3040-\u30ff][\u3099\u309a]/g
 // In scripts without spaces, each character is a word.
 const WORD_PATTERN =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]|[[\p{L}\p{N}]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]]+/gv
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*|[[\p{L}\p{N}\p{M}]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]]+/gv
 const MAX_WORD_LENGTH = 64 // characters; longer words are truncated
 
-/** Returns the words of a text in the form in which they are compared: without case and accents. */
-export function tokenize(text: string): string[] {
-  const folded = text
+const fold = (text: string) =>
+  text
     .toUpperCase()
     .toLowerCase()
     .normalize('NFKD')
-    .replace(/\p{M}/gu, '')
     .replace(/[øłđðþæœı]/g, (letter) => PLAIN_LETTERS[letter]!)
-  return (folded.match(WORD_PATTERN) ?? []).map((word) => word.slice(0, MAX_WORD_LENGTH))
-}
+
+const splitWords = (folded: string) => (folded.match(WORD_PATTERN) ?? []).map((word) => word.slice(0, MAX_WORD_LENGTH))
+
+/** Returns the words of a text in the form in which they are compared: without case and accents. */
+export const tokenize = (text: string): string[] =>
+  splitWords(
+    fold(text)
+      .replace(OPTIONAL_MARK, '')
+      .replace(VOICED_KANA, (kana) => kana.normalize('NFC')),
+  )
+
+/** Returns the words of a text without any marks, as they are stored of knowledge, whose answers are ranked. */
+export const tokenizeLoosely = (text: string): string[] => splitWords(fold(text).replace(/\p{M}/gu, ''))
+
+/** Returns whether the last word of a text is complete, because something other than a letter or a space follows. */
+export const isLastWordComplete = (text: string) => !/[\p{L}\p{N}\p{M}]\s*$/v.test(text)
 
 const MAX_TERMS_BYTES = 800_000 // bytes of an entity's words; PostgreSQL's limit is one megabyte
 
@@ -50,12 +69,12 @@ export function toJointTerms(...entities: [Model, Doc][]): string {
 
 /**
  * Returns the full-text expression for entities that contain all words, each in one of the fields; the last word also
- * matches as a prefix. Returns an empty text when there are no fields or words.
+ * matches as a prefix, unless it is complete. Returns an empty text, which nothing matches, without fields or words.
  */
-export const toMatchQuery = (words: string[], fields: number[]) =>
+export const toMatchQuery = (words: string[], fields: number[], isComplete: boolean) =>
   (fields.length ? words : [])
     .map((word, at) => {
-      const prefix = at === words.length - 1 ? '*' : ''
+      const prefix = at === words.length - 1 && !isComplete ? '*' : ''
       return `(${fields.map((field) => toTerm(field, word) + prefix).join(FIELD_SEPARATOR)})`
     })
     .join(TERM_SEPARATOR)

@@ -72,8 +72,22 @@ describe('full-text search', () => {
     expect(await searchSorted(user, `$q=${encodeURIComponent(q)}`)).toEqual(expected)
   })
 
-  test.each(['', '   ', '!?', '"', '*', "' -- "])('a search without a word (%j) finds everything', async (q) => {
+  test.each(['', '   '])('an empty search (%j) finds everything', async (q) => {
     expect(await searchIdentifiers(user, `$q=${encodeURIComponent(q)}`)).toHaveLength(things.length)
+  })
+
+  test.each(['!?', '"', '*', "' -- ", '+++', '...', '😀'])('a search without a word (%j) finds nothing', async (q) => {
+    for (const more of ['', '&$sort=price', '&price[$gt]=0', '&$count=true'])
+      expect(await searchIdentifiers(user, `$q=${encodeURIComponent(q)}${more}`)).toEqual([])
+    const { body } = await admin.delete(`/blueprints/things/entities/all?confirm=things&$q=${encodeURIComponent(q)}`)
+    expect(body.deletedCount).toBe(0)
+  })
+
+  test('the last word of a search is complete when a sign follows it', async () => {
+    expect(await searchSorted(user, '$q=c')).toEqual(['cafe', 'strasse'])
+    expect(await searchIdentifiers(user, `$q=${encodeURIComponent('C++')}`)).toEqual([])
+    expect(await searchIdentifiers(user, `$q=${encodeURIComponent('"caf"')}`)).toEqual([])
+    expect(await searchSorted(user, `$q=${encodeURIComponent('"café"')}`)).toEqual(['cafe', 'strasse'])
   })
 
   test.each([
@@ -286,6 +300,23 @@ test('a word that begins with a digit is not found as a word of a field whose nu
     await searchIdentifiers(own.as('user'), '$q=secr'),
     await searchIdentifiers(admin, '$q=2secret'),
   ]).toEqual([[], [], ['hidden']])
+})
+
+test('marks that make another letter are compared, and accents and vowel points are not', async () => {
+  const { as, path } = await createThingsFixture([{ key: 'title', type: 'string' }])
+  const user = as('user')
+  const titles = ['がく', 'かく', 'ﾊﾞｽ', 'किताब', 'काताब', 'กิน', 'กีน', 'كِتَاب', 'שָׁלוֹם', 'naïve']
+  for (const title of titles) expect((await user.post(path, { title })).status).toBe(201)
+  const findTitles = async (q: string) =>
+    (await user.get(`${path}?$q=${encodeURIComponent(q)}`)).body.map(({ title }: { title: string }) => title)
+  expect(await findTitles('か')).toEqual(['かく'])
+  expect(await findTitles('か\u3099')).toEqual(['がく'])
+  expect(await findTitles('バス')).toEqual(['ﾊﾞｽ'])
+  expect(await findTitles('किताब')).toEqual(['किताब'])
+  expect(await findTitles('กิน')).toEqual(['กิน'])
+  expect(await findTitles('كتاب')).toEqual(['كِتَاب'])
+  expect(await findTitles('שלום')).toEqual(['שָׁלוֹם'])
+  expect(await findTitles('naive')).toEqual(['naïve'])
 })
 
 test('a search in a blueprint without text fields finds nothing, and an empty one finds everything', async () => {
