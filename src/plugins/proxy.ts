@@ -19,6 +19,7 @@ import {
   requestAuthority,
   restoreIdleTimeout,
 } from '../tenancy/client-connection'
+import { assertOutgoingAllowed } from '../tenancy/outgoing-hold'
 import type { Tenant } from '../tenancy/tenants'
 import { recordSampled } from './health'
 import { type CachedPlugin, findActivePlugin, findPluginByPath } from './plugin-cache'
@@ -38,7 +39,7 @@ export const proxyRoutes = new Elysia({ tags: ['plugins'] })
 /**
  * Forwards a request to a plugin; both bodies are streamed. The plugin learns who the caller is from `x-atoll-user`, a
  * token for this plugin alone. It never receives the caller's credentials.
- * @throws 401, 403, 404 ROUTE_NOT_FOUND, 502 PLUGIN_UNREACHABLE, 503, 504 PLUGIN_TIMEOUT
+ * @throws 401, 403, 404 ROUTE_NOT_FOUND, 409 OUTGOING_HELD, 502 PLUGIN_UNREACHABLE, 503, 504 PLUGIN_TIMEOUT
  */
 async function proxyRequest(tenant: PublicCtx, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
@@ -47,6 +48,7 @@ async function proxyRequest(tenant: PublicCtx, request: Request): Promise<Respon
   const cached = id && (await findActivePlugin(tenant, id))
   const subPath = pathname.slice(`/api/${segment}`.length)
   if (!cached || isPathTraversal(subPath)) throw new Problem(404, 'ROUTE_NOT_FOUND', 'There is no such route.')
+  await assertOutgoingAllowed(tenant)
   const { actor } = await reauthorizeSameOrigin(request, 'plugin-calls')
   const target = new URL(cached.plugin.proxyUrl!)
   target.pathname = target.pathname.replace(/\/$/, '') + subPath

@@ -1,4 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { cloneTenant } from '../../src/backups/clone'
 import { moveClock, now } from '../../src/core/clock'
 import { callTarget } from '../../src/integrations/targets/index'
@@ -14,6 +16,21 @@ import { allowPrivateNetwork, createOrderPlugin, denyPrivateNetwork, newOrderEve
 import { createClientOf, createTenantWithThings, freshId } from './fixtures'
 
 setDefaultTimeout(60_000)
+
+const root = resolve(import.meta.dir, '../..')
+/** Where each file that calls other servers is held; undefined where it only reads, or acts for the installation. */
+const WAYS_OUT: Record<string, string | undefined> = {
+  'src/accounts/social/oauth-client.ts': 'src/accounts/social/provider-config.ts',
+  'src/ai/sources/source-fetch.ts': 'src/ai/sources/sources.ts',
+  'src/connections/kinds/probe.ts': undefined,
+  'src/integrations/targets/http.ts': 'src/integrations/targets/index.ts',
+  'src/lambdas/host-api/fetch.ts': 'src/lambdas/host-api/fetch.ts',
+  'src/payments/providers/provider-http.ts': 'src/payments/configuration.ts',
+  'src/plugins/delivery-job.ts': 'src/plugins/delivery-job.ts',
+  'src/plugins/manifest.ts': undefined,
+  'src/plugins/proxy.ts': 'src/plugins/proxy.ts',
+  'src/tls/acme-authority.ts': undefined,
+}
 
 test('a copy delivers nothing of its origin and nothing of its own until the operator lets it', async () => {
   const own = await createTenantWithThings()
@@ -65,6 +82,50 @@ test('a lambda of a copy fetches nothing until the operator lets it, whoever run
   const fetchAs = async () =>
     fetchForLambda({ ctx: await getTenant(as), fetchCount: 0 } as never, 'https://example.invalid/', 'GET', [], '')
   await expect(fetchAs()).rejects.toMatchObject({ status: 409, code: 'OUTGOING_HELD' })
+})
+
+test('a copy calls no plugin, model server or sign-in provider until the operator lets it', async () => {
+  const own = await createTenantWithThings()
+  const upstream = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => Response.json({ from: 'outside' }) })
+  allowPrivateNetwork()
+  try {
+    const admin = own.as('admin')
+    const url = `http://127.0.0.1:${upstream.port}`
+    await admin.post('/plugins', { name: 'Shop', apiPath: 'shop', proxyUrl: url })
+    const source = { name: 'Models', kind: 'openai', metadata: { apiUrl: url }, authentication: { token: 'sk-1' } }
+    const sourceId = (await admin.post('/integration-sources', source)).body._id
+    const target = { kind: 'ai', sourceId }
+    const agent = (await admin.post('/integrations', { trigger: { kind: 'chat' }, target })).body._id
+    const providers = { google: { clientId: 'ours', clientSecret: 'secret' } }
+    await admin.put('/configurations/auth-configuration', { metadata: { providers } })
+    const as = freshId()
+    await cloneTenant(own.id, as)
+    const copy = await createClientOf(as, own.users.admin)
+    const requests = [
+      () => copy.get('/shop/orders'),
+      () => copy.post(`/ai/${agent}/chat-completion`, { messages: [{ role: 'user', content: 'Hello' }] }),
+      () => copy.get('/auth/google'),
+    ]
+    const held = { status: 409, body: { code: 'OUTGOING_HELD' } }
+    for (const request of requests) expect(await request()).toMatchObject(held)
+    await resumeOutgoing(as)
+    expect((await requests[0]!()).body).toEqual({ from: 'outside' })
+    for (const request of requests) expect((await request()).body?.code).not.toBe('OUTGOING_HELD')
+  } finally {
+    denyPrivateNetwork()
+    await upstream.stop()
+  }
+})
+
+test('every way out stands behind the hold of copies, or only reads', () => {
+  const files = [...new Bun.Glob('src/**/*.ts').scanSync(root)].sort()
+  const callers = files.filter(
+    (file) =>
+      !file.startsWith('src/core/') && /\bfetchExternal(Stream)?\(/.test(readFileSync(join(root, file), 'utf8')),
+  )
+  expect(Object.keys(WAYS_OUT).sort()).toEqual(callers)
+  for (const [file, guard] of Object.entries(WAYS_OUT))
+    if (guard) expect(readFileSync(join(root, guard), 'utf8'), file).toMatch(/assertOutgoingAllowed|isOutgoing: true/)
 })
 
 test('a copy of a tenant calls no payment provider, and its subscriptions belong to none', async () => {

@@ -2,6 +2,7 @@ import { Problem } from '../../core/problem'
 import { toProviderSecretRef } from '../../platform/settings/provider-secrets'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import { openSecret } from '../../platform/vault/vault'
+import { assertOutgoingAllowed } from '../../tenancy/outgoing-hold'
 import type { Tenant } from '../../tenancy/tenants'
 import { authSettings } from '../auth-settings'
 import { providersByName } from './providers'
@@ -18,7 +19,7 @@ export async function listProviders(tenant: Tenant): Promise<string[]> {
 
 /**
  * Returns a provider as the tenant has configured it.
- * @throws 400 PROVIDER_NOT_CONFIGURED
+ * @throws 400 PROVIDER_NOT_CONFIGURED, 409 OUTGOING_HELD for a copy of a tenant
  */
 export async function getProvider(
   tenant: Tenant,
@@ -33,6 +34,7 @@ export async function getProvider(
       'PROVIDER_NOT_CONFIGURED',
       `The sign-in provider ${name.slice(0, 100)} is not set up. An admin can add it in auth-configuration.`,
     )
+  await assertOutgoingAllowed(tenant)
   const { clientId, issuer, baseUrl, teamId, keyId } = provider
   const clientSecret = (await openSecret(tenant, toProviderSecretRef(name))) ?? undefined
   return { kind, setup: { tenant: tenant.tenant, name, clientId, clientSecret, issuer, baseUrl, teamId, keyId } }

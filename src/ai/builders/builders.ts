@@ -1,7 +1,7 @@
 import type { Ctx } from '../../accounts/context'
 import { assertMayRun } from '../../integrations/permission'
 import type { CompletionRequest } from '../shapes'
-import { getSource } from '../sources/sources'
+import { openSource } from '../sources/sources'
 import { complete } from '../turn/completion'
 import { assertMayCreateDrafts, buildDraftTool } from './draft-tool'
 import type { Draft, DraftKindName } from './kinds/index'
@@ -72,7 +72,7 @@ export async function draftWithBuilder(
 
 /** Returns a source that the caller may call directly. @throws 403 FORBIDDEN, 404 INTEGRATION_SOURCE_NOT_FOUND */
 export async function getUsableSource(ctx: Ctx, sourceId: string) {
-  const source = await getSource(ctx, sourceId)
+  const source = await openSource(ctx, sourceId)
   assertMayRun(ctx, { guest: false, roles: source.roles, workspaceRoles: [] })
   return source
 }

@@ -4,7 +4,7 @@ import { now, toIsoString } from '../../core/clock'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { disableIdleTimeout } from '../../tenancy/client-connection'
-import { getSource, type Source } from '../sources/sources'
+import { getSource, openSource, type Source } from '../sources/sources'
 import { callerGoneProblem } from '../turn/errors'
 import { reserveBudget } from '../usage/budgets'
 import { calculateCost } from '../usage/prices'
@@ -42,7 +42,7 @@ export async function upload(ctx: Ctx, sourceId: string, input: VectorStoreUploa
   assertReadable(content)
   if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
     badRequest({ path: '/metadata', message: `The metadata may have at most ${MAX_METADATA_BYTES} bytes as JSON.` })
-  const source = await getSource(ctx, sourceId)
+  const source = await openSource(ctx, sourceId)
   const row = await getWritableStore(ctx, sourceId, storeReference)
   if (isEmbeddingSource(source)) assertSameEmbedding(row, source.embeddingModel)
   const fileId = Bun.randomUUIDv7()

@@ -7,7 +7,7 @@ import { Problem } from '../../core/problem'
 import { readInTurns } from '../../entities/query/fair-reads'
 import type { AiTarget } from '../../integrations/targets/ai'
 import type { Db } from '../../storage/port'
-import { getSource } from '../sources/sources'
+import { openSource } from '../sources/sources'
 import { assertSameEmbedding, type EmbeddingPurpose, embedTexts, isEmbeddingSource } from './embeddings'
 import { searchChunks } from './full-text'
 import { scoreRankings } from './rank-fusion'
@@ -114,7 +114,7 @@ async function searchByVectors(
   question: string,
 ): Promise<number[]> {
   const { ctx } = purpose
-  const source = await getSource(ctx, id).catch((error) => {
+  const source = await openSource(ctx, id).catch((error) => {
     if (!(error instanceof Problem && error.status === 404)) throw error
   })
   if (!source || !isEmbeddingSource(source)) return []

@@ -1,7 +1,7 @@
 import type { Ctx } from '../../accounts/context'
 import { badRequest } from '../../core/problem'
 import { estimateEmbeddingUsage, isEmbeddingSource, requestEmbeddings, toVectorBytes } from '../knowledge/embeddings'
-import { getSource } from '../sources/sources'
+import { openSource } from '../sources/sources'
 import { reserveBudget } from '../usage/budgets'
 import { calculateCost } from '../usage/prices'
 import { rethrowSpentBudget } from './chat-completions'
@@ -15,7 +15,7 @@ import type { EmbeddingList, EmbeddingRequest } from './shapes'
 export async function createEmbeddings(ctx: Ctx, body: EmbeddingRequest, { signal }: Request): Promise<EmbeddingList> {
   const { model, input, encoding_format: format, dimensions } = body
   const agent = await getAgentByModel(ctx, model)
-  const source = await getSource(ctx, agent.target.sourceId)
+  const source = await openSource(ctx, agent.target.sourceId)
   if (!isEmbeddingSource(source))
     return badRequest({
       path: '/model',

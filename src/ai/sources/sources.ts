@@ -6,6 +6,7 @@ import { resolveConnection } from '../../connections/resolver'
 import { HOUR_MS } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { ECHO_SOURCE_ID } from '../../integrations/targets/ai'
+import { assertOutgoingAllowed } from '../../tenancy/outgoing-hold'
 import type { Tenant } from '../../tenancy/tenants'
 import { echo } from './echo'
 import { fetchSource } from './source-fetch'
@@ -37,6 +38,15 @@ export async function getSource(tenant: Tenant, id: string): Promise<Source> {
     fetchSource(tenant.tenant, url, token ? init : withoutAuthorization(init)),
   )
   return { _id: id, client, model: metadata.model ?? metadata.defaultModel ?? DEFAULT_MODEL, embeddingModel, roles }
+}
+
+/**
+ * Returns the source with this id to call it now.
+ * @throws 404 as `getSource` does, 409 OUTGOING_HELD for a copy of a tenant
+ */
+export async function openSource(tenant: Tenant, id: string): Promise<Source> {
+  if (id !== ECHO_SOURCE_ID) await assertOutgoingAllowed(tenant)
+  return getSource(tenant, id)
 }
 
 const DEFAULT_MODEL = 'gpt-4o-mini'

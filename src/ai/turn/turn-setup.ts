@@ -6,7 +6,7 @@ import type { ChatTarget } from '../agents'
 import type { Draft } from '../builders/kinds/index'
 import { retrieveKnowledge } from '../knowledge/retrieval'
 import type { CompletionRequest } from '../shapes'
-import { getSource } from '../sources/sources'
+import { openSource } from '../sources/sources'
 import type { MessageRow } from '../threads'
 import * as threads from '../threads'
 import { estimateTokens } from '../token-estimate'
@@ -71,7 +71,7 @@ export async function prepareTurn(
   const { target } = agent
   const sent = completionRequest.messages.map(toConversationMessage)
   assertValidMessages(sent, target)
-  const source = await getSource(ctx, target.sourceId)
+  const source = await openSource(ctx, target.sourceId)
   const tools = toolbox?.tools ?? (await loadTools(ctx, target))
   const clientToolsByName = parseClientTools(completionRequest, tools)
   const resumed = parseOptional(id) ? await resumeThread(ctx as Ctx, agent, sent, id!) : undefined
