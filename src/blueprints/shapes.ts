@@ -187,7 +187,7 @@ export const Blueprint = t.Object({
   warnings: optional(
     t.Array(Warning, {
       description:
-        'workspace labels and roles that its rules rely on and that callers other than admins can assign, and flaws of the schemas of objects',
+        'workspace labels and roles that its rules rely on and that callers other than admins can assign, flaws of the schemas of objects, and computed decimals that are not exact',
     }),
   ),
   created: time,

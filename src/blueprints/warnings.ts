@@ -5,10 +5,10 @@ import type { Tenant } from '../tenancy/tenants'
 import { BUILT_IN_WORKSPACE_ROLES, getRestrictions, type Restrictions } from '../workspaces/restrictions'
 import { readDefinitions } from './definitions'
 import { ruleScopeOf } from './permissions'
-import type { Definition, Rule, Warning } from './shapes'
+import type { Definition, Field, Rule, Warning } from './shapes'
 
 type AccessRules = Pick<Definition, 'permissions' | 'permissionScope' | 'limitations'>
-type FieldSchemas = { fields: { schema?: Record<string, unknown> }[] }
+type FieldSchemas = { fields: Pick<Field, 'key' | 'type' | 'schema'>[]; computed?: Definition['computed'] }
 
 const WILDCARD = '*'
 
@@ -30,6 +30,7 @@ export const listWorkspaceNames = (tenant: Tenant) =>
 /** Returns warnings about the schemas of fields, and about labels and roles that members can give themselves. */
 export const listWarnings = async (tenant: Tenant, definition: AccessRules & FieldSchemas): Promise<Warning[]> => [
   ...(await listSchemaWarnings(definition)),
+  ...listArithmeticWarnings(definition),
   ...(await listAccessWarnings(tenant, definition)),
 ]
 
@@ -45,6 +46,15 @@ async function listSchemaWarnings({ fields }: FieldSchemas): Promise<Warning[]> 
   )
   return (await Promise.all(warnings)).flat()
 }
+
+/** Formulas turn decimals into binary numbers to calculate with them. */
+const listArithmeticWarnings = ({ fields, computed = {} }: FieldSchemas): Warning[] =>
+  fields
+    .filter(({ key, type }) => type === 'decimal' && Object.hasOwn(computed, key) && /\$number\b/.test(computed[key]!))
+    .map(({ key }) => ({
+      ...{ path: `/computed/${key}`, code: 'BINARY_ARITHMETIC' },
+      message: `Formulas calculate with binary numbers of about 15 digits, so "${key}" may differ in further ones.`,
+    }))
 
 const warningsOfSchema = weakCached(
   async (schema: Record<string, unknown>): Promise<Warning[]> => [

@@ -1,4 +1,5 @@
 import { yieldToEventLoop } from './event-loop'
+import { assertExactNumbers, InexactNumber, toInexactNumberError } from './exact-numbers'
 import {
   assertNotEncoded,
   assertUtf8Charset,
@@ -9,7 +10,7 @@ import {
   UNWATCHED_BODY_LENGTH,
   withinPatience,
 } from './incoming-body'
-import { Problem } from './problem'
+import { badRequest, Problem } from './problem'
 import { InvalidUtf8, NestedTooDeep, parseInSlices, type RunSlice } from './sliced-json'
 
 const MAX_DEPTH = 64
@@ -33,8 +34,8 @@ const SLICED_BODY_LENGTH = 64 << 10 // bytes; a longer body would hold the threa
  * Returns the JSON of a request's body, or undefined when there is no body.
  * @throws 413 BODY_TOO_LARGE beyond `limit` bytes
  * @throws 415 UNSUPPORTED_MEDIA_TYPE when the body is not declared as JSON, or is encoded or not UTF-8
- * @throws 400 MALFORMED_BODY when the body is not JSON, INVALID_INPUT when it cannot be stored; and whatever the
- * inspector throws
+ * @throws 400 MALFORMED_BODY when the body is not JSON, INVALID_INPUT when it cannot be stored or has a number that would
+ * be changed; and whatever the inspector throws
  */
 export async function readJson(request: Request, limit: number, inspector: BodyInspector = {}): Promise<unknown> {
   const body = await readTextOrBytes(request, limit, inspector)
@@ -44,10 +45,13 @@ export async function readJson(request: Request, limit: number, inspector: BodyI
   try {
     if (typeof body !== 'string') return await parseLargeBody(body, inspector)
     const value: unknown = JSON.parse(body)
+    assertExactNumbers(body)
     if (body.length > LARGE_BODY_LENGTH) inspector.onLargeValue?.(value)
     return requireStorable(value)
   } catch (error) {
     if (error instanceof InvalidUtf8) throw notUtf8()
+    if (error instanceof InexactNumber)
+      return badRequest(toInexactNumberError(error, typeof body === 'string' ? body : undefined))
     if (error instanceof NestedTooDeep) throw invalidBody(TOO_DEEP_MESSAGE)
     if (!(error instanceof SyntaxError)) throw error
     throw malformedBody()

@@ -1,4 +1,5 @@
 import { toChunks } from './chunks'
+import { assertExactNumbers } from './exact-numbers'
 
 /** Runs a short piece of work when it is the turn of whoever it is done for. */
 export type RunSlice = <T>(slice: () => T) => Promise<T>
@@ -20,7 +21,7 @@ export class InvalidUtf8 extends Error {
 /**
  * Returns the value of a JSON text in UTF-8, as `JSON.parse` would. That parses each slice, which is cut off after a
  * value or within a text, and completed by what is open at its ends.
- * @throws SyntaxError, InvalidUtf8, NestedTooDeep beyond `maxDepth` lists and objects
+ * @throws SyntaxError, InvalidUtf8, InexactNumber, NestedTooDeep beyond `maxDepth` lists and objects
  */
 export async function parseInSlices(
   bytes: Uint8Array,
@@ -74,7 +75,9 @@ class SlicedParser {
     const opening = this.#writeOpening()
     const end = this.#findEnd()
     const slice = this.#decode(start, end)
-    this.#append(JSON.parse(opening + slice + this.#writeClosing()), continuesText)
+    const whole = opening + slice + this.#writeClosing()
+    this.#append(JSON.parse(whole), continuesText)
+    assertExactNumbers(whole)
     this.#findOpenContainers()
   }
 

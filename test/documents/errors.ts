@@ -275,6 +275,7 @@ export const NESTED_CODES: Record<string, string> = {
   TOO_MUCH: 'A tool succeeded, but the results of the turn are too large to include.',
   IGNORED_SETTING: 'A stored setting is unknown or invalid, so the server ignores it.',
   UNKNOWN_SCOPE: 'An API token has a scope that does not exist and grants nothing.',
+  BINARY_ARITHMETIC: 'A computed decimal is calculated with binary numbers of about 15 digits.',
   INVALID_SCHEMA: 'A stored JSON Schema has what a new one could not have.',
   UNCHECKED_FORMAT: 'A JSON Schema names a format that values are not checked against.',
   UNRESTRICTED_LABEL: 'A rule relies on a label that admins of a workspace can assign.',

@@ -1,3 +1,4 @@
+import { isExact } from '../../core/exact-numbers'
 import { readNumber } from './cell-notation'
 import { doubleSum } from './exact-sum'
 import { fieldType } from './field-type'
@@ -18,7 +19,7 @@ export const number = fieldType<number>({
   bounds: 'value',
   fromCell: (cell, notation) => {
     const text = readNumber(cell, notation)
-    return text === undefined ? undefined : Number(text)
+    return text === undefined || !isExact(text) ? undefined : Number(text)
   },
   hasDecimalPoint: true,
 })

@@ -1,5 +1,6 @@
 import { parseJson } from '../../core/body'
-import { type FieldError, Problem } from '../../core/problem'
+import { assertExactNumbers, InexactNumber, toInexactNumberError } from '../../core/exact-numbers'
+import { badRequest, type FieldError, Problem } from '../../core/problem'
 import { throwMalformedLine } from './csv-table'
 
 export const toNoFailure = () => undefined
@@ -15,8 +16,11 @@ export function describeProblem({ message, more: { details } }: Problem) {
 
 export function parseLine(text: string): unknown {
   try {
-    return parseJson(text)
+    const value = parseJson(text)
+    assertExactNumbers(text)
+    return value
   } catch (error) {
+    if (error instanceof InexactNumber) return badRequest(toInexactNumberError(error, text))
     if (error instanceof SyntaxError) return throwMalformedLine('Each line must be a JSON object.')
     throw error
   }

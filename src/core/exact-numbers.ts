@@ -1,0 +1,61 @@
+import type { FieldError } from './problem'
+
+/** A number of a JSON text that JSON.parse would change in silence. */
+export class InexactNumber extends Error {
+  constructor(
+    readonly written: string,
+    readonly at: number,
+  ) {
+    super(`${written} cannot be held exactly.`)
+  }
+}
+
+const MAY_BE_INEXACT = /\d{16}|\d[eE]\+?\d{3}/
+// A text may be cut at its end, where a body is read in slices.
+const TOKEN = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
+
+/**
+ * Throws InexactNumber for the first number whose whole part is beyond 2^53 and would be changed, or that is beyond all
+ * doubles. Fractions have as many digits as a double holds, as everywhere.
+ */
+export function assertExactNumbers(json: string) {
+  if (!MAY_BE_INEXACT.test(json)) return
+  for (const { 0: token, index } of json.matchAll(TOKEN))
+    if (token[0] !== '"' && !isExact(token)) throw new InexactNumber(token, index)
+}
+
+/** Returns whether a double holds a number as it is written, or as JavaScript writes that double. */
+export function isExact(written: string): boolean {
+  const value = Number(written)
+  if (!Number.isFinite(value)) return false
+  const [, whole, fraction] = /^-?0*(\d{16,})(?:\.(\d*?)0*)?$/.exec(written) ?? []
+  if (whole === undefined || Math.abs(value) < Number.MAX_SAFE_INTEGER) return true
+  const digits = BigInt(whole)
+  return !fraction && (digits === BigInt(Math.abs(value)) || whole === toPlainDigits(Math.abs(value)))
+}
+
+/** Returns the shortest digits that are this double, as `JSON.stringify` writes it, without an exponent. */
+function toPlainDigits(value: number): string {
+  const [digits = '', exponent] = `${value}`.split('e+')
+  return exponent === undefined ? digits : digits.replace('.', '').padEnd(Number(exponent) + 1, '0')
+}
+
+/** Returns the error about a number, with its place in a JSON text that is whole. */
+export const toInexactNumberError = ({ written, at }: InexactNumber, json?: string): FieldError => ({
+  path: json === undefined ? '' : findPath(json, written, at),
+  message: `The number ${written.slice(0, 40)} cannot be held exactly, and would be changed. Send it as text, for a field of the type decimal.`,
+})
+
+/** Returns the JSON pointer of a number, which a mark takes the place of. */
+function findPath(json: string, written: string, at: number): string {
+  const mark = crypto.randomUUID()
+  const search = (value: unknown): string | undefined => {
+    if (value === mark) return ''
+    if (typeof value !== 'object' || value === null) return
+    for (const [key, part] of Object.entries(value)) {
+      const rest = search(part)
+      if (rest !== undefined) return `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}${rest}`
+    }
+  }
+  return search(JSON.parse(`${json.slice(0, at)}"${mark}"${json.slice(at + written.length)}`)) ?? ''
+}
