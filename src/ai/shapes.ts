@@ -3,7 +3,7 @@ import { type Static, t } from 'elysia'
 import { listParameter } from '../core/query-lists'
 import { flag, id, jsonObject, line, partialOf, strictObject, textMatching, time, withKeyPolicy } from '../core/shapes'
 import { ai } from '../integrations/targets/ai'
-import { listQuery } from '../storage/pagination'
+import { growingListQuery, listQuery } from '../storage/pagination'
 
 const maybe = t.Optional
 
@@ -96,7 +96,7 @@ export const Thread = t.Object({
 export type Thread = Static<typeof Thread>
 
 export const ThreadList = t.Object({
-  ...listQuery,
+  ...growingListQuery,
   integration: listParameter('several values'),
   user: listParameter('only threads of these users; for admins'),
   workspace: listParameter('only threads created in these workspaces'),

@@ -7,7 +7,13 @@ import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { notFound } from '../core/problem'
 import { isTrue, parseOptional, success } from '../core/shapes'
-import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../storage/pagination'
+import {
+  type GrowingListQuery,
+  parseNames,
+  parsePage,
+  readBoundedPage,
+  respondWithGrowingPage,
+} from '../storage/pagination'
 import type { Tx } from '../storage/port'
 import { getUsableAgent } from './agents'
 import { expireThreadStores } from './knowledge/store-removal'
@@ -28,10 +34,10 @@ const sortable = { _id, integration, title, user, workspace, created, updated }
  */
 export async function list(
   { db, actor }: Ctx,
-  query: ListQuery & ThreadFilters,
+  query: GrowingListQuery & ThreadFilters,
   answer: HttpContext,
 ): Promise<Thread[]> {
-  const page = parsePage(query, sortable)
+  const requested = parsePage(query, sortable)
   const anyOf = (column: SQLiteColumn, names: string[] | undefined) => names && inArray(column, names)
   const where = and(
     actor.privileged && !isTrue(parseOptional(query.bypassAdmin)) ? undefined : eq(user, actor.user),
@@ -40,9 +46,16 @@ export async function list(
     anyOf(user, parseNames(query.user, 'user')),
     anyOf(workspace, parseNames(query.workspace, 'workspace')),
   )
-  const rows = await applyPage(page, db.select().from(threads).where(where))
-  const items = rows.map((row) => toThread(row, []))
-  return respondWithPage(answer, page, items, () => db.$count(threads, where))
+  const { page, rows } = await readBoundedPage(requested, () =>
+    db.select().from(threads).where(and(where, requested.after)),
+  )
+  return respondWithGrowingPage(
+    answer,
+    page,
+    rows,
+    () => db.$count(threads, where),
+    (row) => toThread(row, []),
+  )
 }
 
 /** Returns a thread with all its messages. @throws 404 THREAD_NOT_FOUND */

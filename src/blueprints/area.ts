@@ -1,5 +1,7 @@
 import { defineArea } from '../jobs/area'
+import { useMeasures } from '../limits/quota-use'
 import { workspaceNameSources } from '../workspaces/restrictions'
+import { countBlueprints } from './blueprints'
 import { blueprintRoutes } from './routes'
 import { listWorkspaceNames } from './warnings'
 
@@ -7,5 +9,5 @@ import { listWorkspaceNames } from './warnings'
 export const blueprints = defineArea({
   name: 'blueprints',
   routes: blueprintRoutes,
-  provides: [workspaceNameSources.provide([listWorkspaceNames])],
+  provides: [workspaceNameSources.provide([listWorkspaceNames]), useMeasures.provide({ blueprints: countBlueprints })],
 })

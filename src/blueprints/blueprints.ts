@@ -8,6 +8,7 @@ import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { recordCreatedPath } from '../http/idempotency/claim'
+import { reserveQuota } from '../limits/quota-check'
 import { Conflict } from '../storage/errors'
 import { type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
@@ -72,10 +73,11 @@ export async function get(ctx: PublicCtx, key: string, answer: HttpContext) {
   return maySee(model, ctx.actor) ? sendBlueprint(ctx, model, answer) : notFound('blueprint')
 }
 
-/** Creates a blueprint. @throws 400 with every error, 409 BLUEPRINT_EXISTS */
+/** Creates a blueprint. @throws 400 with every error, 403 QUOTA_EXCEEDED, 409 BLUEPRINT_EXISTS */
 export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext) {
   const { key, name, description = '', ...definition } = input
   await validateNew(definition)
+  using reservation = await reserveQuota(ctx, 'blueprints', 1)
   const time = toIsoString(now())
   const row = {
     key,
@@ -101,8 +103,12 @@ export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext)
       throw new Problem(409, 'BLUEPRINT_EXISTS', `A blueprint "${key}" already exists.`, { cause: error })
     throw error
   })
+  reservation?.keep()
   return sendBlueprint(ctx, await getModel(ctx, key), answer)
 }
+
+/** Returns how many blueprints a tenant has. */
+export const countBlueprints = ({ db }: Tenant) => db.$count(blueprints)
 
 /** Validates a new blueprint without regard to other blueprints. @throws 400 with every error */
 export async function validateNew(definition: Definition) {

@@ -9,7 +9,13 @@ import { isTrue, parseOptional, success } from '../core/shapes'
 import { listPatternWarnings } from '../events/pattern-warnings'
 import { lastEventSeq } from '../jobs/event-dispatcher'
 import { deleteQueued } from '../jobs/queue'
-import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../storage/pagination'
+import {
+  type GrowingListQuery,
+  parseNames,
+  parsePage,
+  readBoundedPage,
+  respondWithGrowingPage,
+} from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { toRunOrderingKey } from './run-job'
 import { reschedule } from './schedules'
@@ -24,11 +30,13 @@ const { _id, name, active, triggerKind, targetKind, source, plugin, user, create
 const sortable = { _id, name, active, 'trigger.kind': triggerKind, 'target.kind': targetKind, created, updated }
 
 /** Returns a page of integrations, newest first. @throws 400 */
-export async function list({ db }: Ctx, query: Filters & ListQuery, answer: HttpContext) {
-  const page = parsePage(query, sortable)
+export async function list({ db }: Ctx, query: Filters & GrowingListQuery, answer: HttpContext) {
+  const requested = parsePage(query, sortable)
   const where = buildFilter(query)
-  const rows = await applyPage(page, db.select().from(integrations).where(where))
-  return respondWithPage(answer, page, rows.map(toIntegration), () => db.$count(integrations, where))
+  const { page, rows } = await readBoundedPage(requested, () =>
+    db.select().from(integrations).where(and(where, requested.after)),
+  )
+  return respondWithGrowingPage(answer, page, rows, () => db.$count(integrations, where), toIntegration)
 }
 
 function buildFilter(query: Filters) {

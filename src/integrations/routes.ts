@@ -25,7 +25,11 @@ const adminRoutes = new Elysia({ prefix: '/integrations', tags: ['integrations']
     can: 'privileged',
     query: IntegrationList,
     response: t.Array(Integration),
-    detail: { operationId: 'listIntegrations', summary: 'List integrations' },
+    detail: {
+      operationId: 'listIntegrations',
+      summary: 'List integrations',
+      description: 'A page ends at 4 MiB, also before its limit. Follow its `Link` header.',
+    },
   })
   .get('/due-times', ({ query }) => ({ times: listDueTimes(query) }), {
     can: 'privileged',

@@ -3,7 +3,7 @@ import { type Static, t } from 'elysia'
 import { Warning } from '../blueprints/shapes'
 import { listParameter } from '../core/query-lists'
 import { id, line, partialOf, time } from '../core/shapes'
-import { growingListQuery, listQuery } from '../storage/pagination'
+import { growingListQuery } from '../storage/pagination'
 import { type Target, targetNames, targets } from './targets/index'
 import { type Trigger, triggerNames, triggers } from './triggers/index'
 
@@ -83,7 +83,7 @@ const filters = {
   user: listParameter('ids of the users who created them'),
   _id: listParameter('identifiers'),
 }
-export const IntegrationList = t.Object({ ...listQuery, ...filters })
+export const IntegrationList = t.Object({ ...growingListQuery, ...filters })
 export type Filters = { [filter in keyof typeof filters]?: string }
 
 export const Run = t.Object({

@@ -4,6 +4,7 @@ import { currentPeriod, periodOf } from './quota-periods'
 import type { QuotaKind } from './shapes'
 
 const NOUNS: Record<QuotaKind, [one: string, many: string]> = {
+  blueprints: ['blueprint', 'blueprints'],
   entities: ['entity', 'entities'],
   users: ['user', 'users'],
   storage: ['of storage', 'of storage'],

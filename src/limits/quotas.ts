@@ -4,13 +4,13 @@ import { cached, writeInvalidating } from '../tenancy/cache'
 import { recordOperatorEvent } from '../tenancy/operator-events'
 import { registry } from '../tenancy/registry'
 import { tenantLimits, tenants } from '../tenancy/tables'
-import { QUOTA_KINDS, type QuotaChange, type Quotas } from './shapes'
+import { DEFAULT_QUOTAS, QUOTA_KINDS, type QuotaChange, type Quotas } from './shapes'
 
 /** Returns the quotas of a tenant; without a promise when they are cached. */
 export const getQuotas = (tenant: string): Quotas | Promise<Quotas> =>
   cached(registry, 'tenants', `quotas ${tenant}`, async () => {
     const row = await registry.db.select().from(tenantLimits).where(eq(tenantLimits.tenant, tenant)).get()
-    return row?.quotas ?? {}
+    return { ...DEFAULT_QUOTAS, ...row?.quotas }
   })
 
 /** Changes the given quotas of a tenant; `null` removes one. @throws 404 TENANT_NOT_FOUND */

@@ -34,6 +34,7 @@ const quota = (description: string) => t.Number({ minimum: 0, maximum: MAX_QUOTA
 
 /** What there can be quotas of, in the order in which they are shown. */
 const quotaProperties = {
+  blueprints: quota('blueprints; 1,000 unless the operator sets another number'),
   entities: quota('entities of all blueprints'),
   users: quota('users, without that of the operator'),
   storage: quota('bytes that data and files take'),
@@ -51,6 +52,9 @@ const forEachKind = <Shape extends TSchema>(toShape: (shape: TSchema) => Shape) 
 /** The quotas that a tenant has. */
 export type Quotas = Partial<Record<QuotaKind, number>>
 
+/** The quotas of tenants for which the operator has set none. */
+export const DEFAULT_QUOTAS: Quotas = { blueprints: 1_000 }
+
 const amount = t.Nullable(t.Number({ minimum: 0 }), { description: 'null where it cannot be measured now' })
 
 /** The quotas of a tenant, and how much of each it uses. */
@@ -63,7 +67,7 @@ export const TenantQuotas = t.Object({
 })
 export type TenantQuotas = Static<typeof TenantQuotas>
 
-/** Quotas to set. `null` removes one; those that are left out stay. */
+/** Quotas to set. `null` removes one, or sets its default; those that are left out stay. */
 export const QuotaChange = strictObject({
   ...forEachKind((shape) =>
     t.Optional(t.Nullable(shape as typeof quotaProperties.entities, { description: shape.description })),

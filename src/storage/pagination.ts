@@ -97,6 +97,35 @@ export const applyPage = <Rows>({ order, limit, offset }: Page, query: Unordered
     .limit(limit + 1)
     .offset(offset)
 
+const MAX_PAGE_LENGTH = 4 << 20 // characters of JSON of a page whose rows may be large
+const ROWS_PER_READ = 50
+
+/**
+ * Returns the rows of a page of a growing list, and the page that they are: it ends early, after at least one row, when
+ * its rows are larger than 4 MiB. Reads no more than it returns, and some rows.
+ */
+export async function readBoundedPage<Row>(
+  page: Page,
+  createQuery: () => UnorderedQuery<PromiseLike<Row[]>>,
+): Promise<{ page: Page; rows: Row[] }> {
+  const rows: Row[] = []
+  let length = 0
+  while (rows.length <= page.limit) {
+    const count = Math.min(ROWS_PER_READ, page.limit + 1 - rows.length)
+    const read = await createQuery()
+      .orderBy(...page.order)
+      .limit(count)
+      .offset(page.offset + rows.length)
+    for (const row of read) {
+      rows.push(row)
+      length += JSON.stringify(row).length
+      if (length > MAX_PAGE_LENGTH && rows.length > 1) return { page: { ...page, limit: rows.length - 1 }, rows }
+    }
+    if (read.length < count) break
+  }
+  return { page, rows }
+}
+
 type UnorderedQuery<Rows> = { orderBy(...order: SQL[]): { limit(limit: number): { offset(offset: number): Rows } } }
 
 /** Missing values come last in both directions. A column that cannot be null is left to its index. */

@@ -15,7 +15,16 @@ import { callOperator, createQuotaFixture, setQuotas } from './quota-fixtures'
 
 const EXCEEDED = [403, 'QUOTA_EXCEEDED']
 const NO_QUOTAS = {
-  ...{ entities: null, users: null, storage: null, files: null, lambdaSeconds: null, aiTokens: null, mails: null },
+  ...{
+    blueprints: 1_000,
+    entities: null,
+    users: null,
+    storage: null,
+    files: null,
+    lambdaSeconds: null,
+    aiTokens: null,
+    mails: null,
+  },
 }
 
 afterEach(resetClock)
@@ -26,7 +35,16 @@ afterAll(() => {
 describe('the routes of quotas', () => {
   test('the operator merges quotas, null removes one, and what was read can be sent back', async () => {
     const { id, admin } = await createQuotaFixture()
-    const usage = { ...NO_QUOTAS, entities: 0, users: 4, files: 0, lambdaSeconds: 0, aiTokens: 0, mails: 0 }
+    const usage = {
+      ...NO_QUOTAS,
+      blueprints: 1,
+      entities: 0,
+      users: 4,
+      files: 0,
+      lambdaSeconds: 0,
+      aiTokens: 0,
+      mails: 0,
+    }
     const expected = { ...NO_QUOTAS, usage: { ...usage, storage: expect.any(Number) } }
     expect((await callOperator('GET', `/tenants/${id}/quotas`)).body).toEqual(expected)
     expect(await setQuotas(id, { entities: 5, files: 7 })).toEqual({ ...expected, entities: 5, files: 7 })
@@ -159,6 +177,29 @@ describe('the quota of entities', () => {
     const other = await createQuotaFixture({ entities: 1 })
     expect(statusAndCode(await one.create())).toEqual(EXCEEDED)
     expect((await other.create()).status).toBe(201)
+  })
+})
+
+describe('the quota of blueprints', () => {
+  test('a tenant may have 1,000 blueprints unless the operator sets another number, and more get 403 QUOTA_EXCEEDED', async () => {
+    const { id, admin, tenant, usage } = await createQuotaFixture()
+    const create = (key: string) => admin.post('/blueprints', { key, name: key, fields: [] })
+    await tenant.write(async (tx) => {
+      const insert = `insert into blueprints (_id, key, name, description, definition, version, form, indexing, code, created, updated)
+        values (?, ?, 'Made', '', '{"fields":[]}', 1, 0, 0, ?, 0, 0)`
+      const { blueprints } = await usage()
+      const rows = Array.from({ length: 1_000 - blueprints - 1 }, (_, n) => [Bun.randomUUIDv7(), `made${n}`, `m${n}`])
+      await tx.executeMany(insert, rows)
+    })
+    await waitUntil(usage, ({ blueprints }) => blueprints === 999)
+    expect((await create('last')).status).toBe(201)
+    const refused = await create('excess')
+    expect(statusAndCode(refused)).toEqual(EXCEEDED)
+    expect(refused.body.details).toMatchObject({ quota: 'blueprints', limit: 1_000, used: 1_000 })
+    await setQuotas(id, { blueprints: 1_001 })
+    expect((await create('excess')).status).toBe(201)
+    expect((await setQuotas(id, { blueprints: null })).blueprints).toBe(1_000)
+    expect(statusAndCode(await create('more'))).toEqual(EXCEEDED)
   })
 })
 

@@ -3457,6 +3457,7 @@ export interface components {
             ms: number;
         };
         QuotaChange: {
+            blueprints?: number | null;
             entities?: number | null;
             users?: number | null;
             storage?: number | null;
@@ -3784,6 +3785,7 @@ export interface components {
             to: string;
         };
         TenantQuotas: {
+            blueprints: number | null;
             entities: number | null;
             users: number | null;
             storage: number | null;
@@ -3794,6 +3796,7 @@ export interface components {
             usage: components["schemas"]["TenantQuotasUsage"];
         };
         TenantQuotasUsage: {
+            blueprints: number | null;
             entities: number | null;
             users: number | null;
             storage: number | null;
@@ -8549,6 +8552,7 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
+                $after?: string;
                 "trigger.kind"?: string;
                 "target.kind"?: string;
                 kind?: string;
@@ -9680,6 +9684,7 @@ export interface operations {
                 page?: number;
                 sort?: string;
                 count?: boolean;
+                $after?: string;
                 integration?: string;
                 user?: string;
                 workspace?: string;

@@ -5,6 +5,7 @@ import { formatBytes } from '../ui/format-bytes'
 export type QuotaKind = keyof TenantQuotas['usage']
 
 export const QUOTA_LABELS: Record<QuotaKind, string> = {
+  blueprints: 'Blueprints',
   entities: 'Entities',
   users: 'Users',
   storage: 'Storage',

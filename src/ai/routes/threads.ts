@@ -14,7 +14,8 @@ export const threadRoutes = new Elysia({ prefix: '/ai/threads', tags: ['ai'] })
     detail: {
       operationId: 'listThreads',
       summary: 'List your threads',
-      description: 'Newest first, without their messages. Admins see the threads of all users.',
+      description:
+        'Newest first, without their messages. Admins see the threads of all users. A page ends at 4 MiB, also before its limit: follow its `Link` header.',
     },
   })
   .get('/:id', ({ ctx, params }) => threads.get(ctx, params.id), {
