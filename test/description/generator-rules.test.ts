@@ -21,8 +21,12 @@ test('a broken rule is reported: a list of types, mixed choices, one name for tw
     requestBody: { content: { 'text/csv': { schema: union } } },
     responses: {},
   }
-  const api = { paths: { '/things': { get: operation } }, components: { schemas: { ListThingsResponse: {} } } }
+  const api = {
+    paths: { '/things': { get: operation } },
+    components: { schemas: { ListThingsResponse: {} }, securitySchemes: { session: { name: 'atoll_{tenant}' } } },
+  }
   expect(listBrokenRules(api)).toEqual([
+    'session: no name of a header or cookie: atoll_{tenant}',
     'ListThingsResponse: generators give this name to a part',
     'GET /things: two parameters named $count',
     'GET /things ?$count: a list of types: boolean,string',

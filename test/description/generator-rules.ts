@@ -51,6 +51,10 @@ export function listBrokenRules({ paths, components }: DescribedApi): string[] {
     for (const part of [items, additionalProperties]) checkSchema(part, `${at}[]`, false)
   }
 
+  const schemes = (components.securitySchemes ?? {}) as Record<string, { name?: string }>
+  for (const [scheme, { name }] of Object.entries(schemes))
+    if (name && !/^[\w.-]+$/.test(name)) report(scheme, `no name of a header or cookie: ${name}`)
+
   /** Generators name what stands in a property after the schema and the property. */
   function listImpliedNames(name: string, { properties = {} }: Schema): string[] {
     return Object.entries(properties as Record<string, Schema>).flatMap(([key, part]) => {

@@ -49,7 +49,12 @@ const TAG_DESCRIPTIONS: Record<string, string> = {
 const securitySchemes = {
   bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The `token` of `POST /api/signin`' },
   apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API token of `POST /api/me/api-tokens`' },
-  session: { type: 'apiKey', in: 'cookie', name: 'atoll_{tenant}', description: 'The session cookie of a browser' },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'atoll_tenant',
+    description: 'The session cookie of a browser: `atoll_` and the id of the tenant',
+  },
   tenant: {
     type: 'apiKey',
     in: 'header',
