@@ -48,6 +48,9 @@ export const Settings = Type.Object({
     expected: 'an address that begins with https://',
     description: "the directory of the ACME authority; default: that of Let's Encrypt",
   }),
+  ATOLL_ACME_PROFILE: textSetting(
+    'the profile of certificates to order, of those that the ACME authority offers; default: classic, where it offers that',
+  ),
   ATOLL_ACME_CA: textSetting('a PEM file with the certificates that sign that of a private ACME directory'),
   ATOLL_ACME_EAB_KEY_ID: Type.String({
     default: '',

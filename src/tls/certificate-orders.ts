@@ -18,6 +18,7 @@ import {
   saveCertificate,
   syncCertificates,
 } from './certificates'
+import { followSuggestedRenewals } from './suggested-renewals'
 
 const CHECK_INTERVAL_MS = 15_000
 const MAX_ORDERS_PER_HOUR = 90 // Let's Encrypt takes 300 in three hours
@@ -55,6 +56,7 @@ export function startOrdering(): BackgroundWork {
  */
 export async function orderDueCertificates({ signal }: Store & Lease) {
   await syncCertificates()
+  await followSuggestedRenewals()
   const dueHosts = await listDueHosts()
   if (!dueHosts.length) return
   const certifiable = await listCertifiableHosts()
@@ -86,7 +88,7 @@ const mayLeadHere = async ({ host }: DueHost) => (await hasAddress(host, parseLi
 async function orderOrRecord(row: DueHost, client: ReturnType<typeof connectAuthority>, signal: AbortSignal) {
   const { host } = row
   try {
-    const certificate = await orderCertificate(await client, host)
+    const certificate = await orderCertificate(await client, host, row.chain)
     await saveCertificate(host, certificate)
     log.info({ event: 'certificate-issued', host, expires: toIsoString(certificate.expires) })
   } catch (error) {

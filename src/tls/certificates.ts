@@ -18,6 +18,7 @@ import type { Certificate } from './shapes'
 const FIRST_RETRY_MS = 5 * 60_000
 const RETRY_FACTOR = 4
 const MAX_RETRY_MS = DAY_MS
+const RETRIES_PER_LIFETIME = 24 // at least, so that a certificate of six days gets eight attempts before it expires
 const ROWS_PER_WRITE = 200
 const MAX_PROBLEM_LENGTH = 500
 
@@ -119,10 +120,14 @@ export async function saveCertificate(host: string, { chain, key, issuer, issued
   })
 }
 
-/** Records why a host got no certificate. Each further attempt waits longer, up to a day. */
-export async function recordFailure({ host, failures }: CertificateRow, message: string, wasOrdered: boolean) {
+/**
+ * Records why a host got no certificate. Each further attempt waits longer, up to a day, or a part of how long the
+ * certificate before is valid.
+ */
+export async function recordFailure(row: CertificateRow, message: string, wasOrdered: boolean) {
+  const { host, failures } = row
   const tenant = (await listCertifiableHosts()).get(host) ?? ''
-  const wait = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * RETRY_FACTOR ** Math.min(failures, 10))
+  const wait = Math.min(longestRetry(row), FIRST_RETRY_MS * RETRY_FACTOR ** Math.min(failures, 10))
   const problem = message.slice(0, MAX_PROBLEM_LENGTH)
   const time = now()
   const changes = { due: toIsoString(time + wait), failures: failures + 1, problem }
@@ -135,6 +140,31 @@ export async function recordFailure({ host, failures }: CertificateRow, message:
     if (!failures) await recordOperatorEvent(tx, 'certificate-failed', tenant, { host, problem })
   })
 }
+
+function longestRetry({ issued, expires }: CertificateRow) {
+  const lifetime = issued && expires ? Date.parse(expires) - Date.parse(issued) : Number.POSITIVE_INFINITY
+  return Math.floor(Math.min(MAX_RETRY_MS, lifetime / RETRIES_PER_LIFETIME))
+}
+
+/** Returns the hosts whose certificates are in force, as they were issued, and whose renewal is planned. */
+export async function listIssuedRows(): Promise<(CertificateRow & { chain: string })[]> {
+  const certifiable = await listCertifiableHosts()
+  const isPlanned = and(isNotNull(certificates.chain), eq(certificates.failures, 0))
+  const rows = await registry.db
+    .select()
+    .from(certificates)
+    .where(and(isPlanned, gt(certificates.due, toIsoString(now()))))
+  return rows.filter((row): row is CertificateRow & { chain: string } => certifiable.has(row.host))
+}
+
+/** Plans another moment (ms) for the renewal of a certificate, unless it was ordered meanwhile. */
+export const planRenewal = ({ host, due }: CertificateRow, time: number) =>
+  registry.write((tx) =>
+    tx
+      .update(certificates)
+      .set({ due: toIsoString(time) })
+      .where(and(eq(certificates.host, host), eq(certificates.due, due))),
+  )
 
 /** Records that the authority takes no orders now, which is no fault of the host. */
 export const postpone = ({ host }: CertificateRow, message: string, wait: number) =>

@@ -356,6 +356,8 @@ export const LOG_CODES: Record<string, string> = {
   SERVER_PROCESS_HANGS: 'A process of the server gave no sign of life for half a minute; another one takes its place.',
   SERVER_PROCESS_ENDED: 'A process of the server ended unexpectedly; another one takes its place.',
   TASK_FAILED: 'Long work of the operator failed with a bug.',
+  RENEWALS_UNKNOWN:
+    'The ACME authority does not say when certificates should be renewed; a third of their time is kept.',
   STRANGERS_SLOWED: 'So many strangers sign up or request mails that each waits; `action` names what they do.',
   TASK_NOT_RECORDED: 'The end of long work of the operator could not be recorded; it reads as interrupted.',
   TENANT_DAMAGED: 'The database of a tenant is missing or damaged.',

@@ -30,13 +30,21 @@ type PebbleOptions = {
   validity: number
   /** The external accounts that it knows, with their HMAC keys; it then creates no account without one of them. */
   externalAccounts?: Record<string, string>
+  /** How many nonces of a hundred it refuses. */
+  nonceRejection?: number
 }
 
 /**
  * Starts Pebble, the ACME server of Let's Encrypt for tests, for `await using`. `directory` is its address and `caFile`
  * has the authority of that address.
  */
-export async function startPebble({ httpPort, dnsServer, validity, externalAccounts }: PebbleOptions) {
+export async function startPebble({
+  httpPort,
+  dnsServer,
+  validity,
+  externalAccounts,
+  nonceRejection = 5,
+}: PebbleOptions) {
   const [folder, authority] = [createTempFolder(), await createAuthority('Pebble')]
   const { chain, key } = await authority.issue(['127.0.0.1', 'localhost'])
   const write = (name: string, text: string) => {
@@ -56,7 +64,7 @@ export async function startPebble({ httpPort, dnsServer, validity, externalAccou
   const config = write('config.json', JSON.stringify({ pebble }))
   const child = Bun.spawn([program ?? '', '-config', config, '-dnsserver', dnsServer], {
     // Each order is checked anew, and without the pauses of a real authority.
-    env: { PEBBLE_VA_NOSLEEP: '1', PEBBLE_AUTHZREUSE: '0' },
+    env: { PEBBLE_VA_NOSLEEP: '1', PEBBLE_AUTHZREUSE: '0', PEBBLE_WFE_NONCEREJECT: `${nonceRejection}` },
     stdout: 'ignore',
     stderr: 'ignore',
   })

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { eq } from 'drizzle-orm'
 import { type Listener, openPorts } from '../../src/commands/listener'
 import { config } from '../../src/config'
@@ -7,7 +9,7 @@ import { withLease } from '../../src/jobs/with-lease'
 import { registry } from '../../src/tenancy/registry'
 import { acmeAccounts, acmeChallenges, certificates, hosts, operatorEvents } from '../../src/tenancy/tables'
 import { createTenant } from '../../src/tenancy/tenants'
-import { AuthorityUnavailable, connectAuthority } from '../../src/tls/acme-authority'
+import { AuthorityUnavailable, connectAuthority, orderCertificate } from '../../src/tls/acme-authority'
 import { orderDueCertificates } from '../../src/tls/certificate-orders'
 import { advanceClock, resetClock } from '../accounts/session-fixtures'
 import { startDnsServer } from '../fakes/dns-server'
@@ -50,6 +52,7 @@ describe.skipIf(!hasPebble)('certificates that are ordered', () => {
     await forgetHosts()
     await registry.write((tx) => tx.delete(certificates))
   })
+  afterEach(resetClock)
   afterAll(async () => {
     Object.assign(config, settings)
     resetClock()
@@ -216,6 +219,113 @@ describe.skipIf(!hasPebble)('certificates that are ordered', () => {
       await orderDue()
       return (await findCertificate(host)).state === 'issued'
     })
+  })
+
+  /** An authority of which only the orders and the suggested renewals are not those of Pebble. */
+  async function startAuthorityWithRenewals() {
+    const directory = (await (
+      await fetch(pebble.directory, { tls: { ca: readFileSync(pebble.caFile, 'utf8') } })
+    ).json()) as object
+    const orders: Record<string, unknown>[] = []
+    const asked: string[] = []
+    const state = { window: [0, 0] as [number, number] }
+    const refuse = (status: number, type: string) =>
+      Response.json({ type: `urn:ietf:params:acme:error:${type}`, detail: type }, { status })
+    const server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      async fetch(request) {
+        const { pathname, origin } = new URL(request.url)
+        const profiles = { shortlived: 'six days', classic: '90 days' }
+        const own = { newOrder: `${origin}/order`, renewalInfo: `${origin}/renewal`, meta: { profiles } }
+        if (pathname === '/') return Response.json({ ...directory, ...own })
+        if (pathname === '/order') {
+          const { payload } = (await request.json()) as { payload: string }
+          const order = JSON.parse(`${Buffer.from(payload, 'base64url')}`)
+          orders.push(order)
+          return order.replaces ? refuse(409, 'alreadyReplaced') : refuse(403, 'rejectedIdentifier')
+        }
+        asked.push(pathname.slice('/renewal/'.length))
+        const [start, end] = state.window.map((time) => new Date(time).toISOString())
+        return Response.json({ suggestedWindow: { start, end } }, { headers: { 'retry-after': '60' } })
+      },
+    })
+    config.ATOLL_ACME_DIRECTORY = server.url.href
+    return {
+      ...{ orders, asked, state },
+      [Symbol.asyncDispose]: async () => {
+        Object.assign(config, { ATOLL_ACME_DIRECTORY: pebble.directory, ATOLL_ACME_PROFILE: '' })
+        await server.stop(true)
+      },
+    }
+  }
+
+  test('a renewal follows the window that the authority suggests, and names the certificate and the classic profile', async () => {
+    const host = newHost()
+    await createTenantAt(host)
+    await orderDue()
+    const { issued } = (await findRow(host))!
+    await using authority = await startAuthorityWithRenewals()
+    // Pebble was asked for a moment before.
+    advanceClock(7 * HOUR_MS)
+    await registry.write((tx) => tx.update(certificates).set({ due: toIsoString(now() + HOUR_MS) }))
+    authority.state.window = [now() + 10 * 60_000, now() + 20 * 60_000]
+    await orderDue()
+    const { serialNumber } = new X509Certificate((await findRow(host))!.chain!)
+    const [id = ''] = authority.asked
+    expect(authority.asked).toHaveLength(1)
+    expect(Buffer.from(id.split('.')[1]!, 'base64url').toString('hex').replace(/^00/, '')).toBe(
+      serialNumber.toLowerCase(),
+    )
+    expect(Date.parse((await findRow(host))!.due)).toBeWithin(...authority.state.window)
+    await orderDue()
+    expect([authority.asked.length, authority.orders.length]).toEqual([1, 0])
+    // A window that has passed means now.
+    authority.state.window = [now() - 2_000, now() - 1_000]
+    advanceClock(61_000)
+    await orderDue()
+    expect(authority.asked).toEqual([id, id])
+    const identifiers = [{ type: 'dns', value: host }]
+    expect(authority.orders).toEqual([
+      { identifiers, profile: 'classic', replaces: id },
+      { identifiers, profile: 'classic' },
+    ])
+    const row = await findRow(host)
+    expect(row).toMatchObject({ issued, failures: 1 })
+    // A twenty-fourth of an hour is less than five minutes.
+    expect(Date.parse(row!.due) - now()).toBeWithin((VALIDITY_S * 1_000) / 24 - 20_000, (VALIDITY_S * 1_000) / 24 + 1)
+  })
+
+  test('the chosen profile is ordered, and one that the authority does not have is told with those that it has', async () => {
+    const host = newHost()
+    await createTenantAt(host)
+    await using authority = await startAuthorityWithRenewals()
+    config.ATOLL_ACME_PROFILE = 'unknown'
+    await expect(orderCertificate(await connectAuthority(), host)).rejects.toThrow(
+      'The ACME authority has no profile "unknown". Set ATOLL_ACME_PROFILE to one of these: shortlived, classic.',
+    )
+    config.ATOLL_ACME_PROFILE = 'shortlived'
+    await expect(orderCertificate(await connectAuthority(), host)).rejects.toThrow('rejectedIdentifier')
+    expect(authority.orders).toEqual([{ identifiers: [{ type: 'dns', value: host }], profile: 'shortlived' }])
+  })
+
+  test('an authority that refuses most nonces still issues a certificate', async () => {
+    const { ATOLL_HTTP_PORT: httpPort } = config
+    const nonceRejection = 60 // percent
+    await using strict = await startPebble({ httpPort, dnsServer: dns.address, validity: VALIDITY_S, nonceRejection })
+    const before = { ...config }
+    Object.assign(config, { ATOLL_ACME_DIRECTORY: strict.directory, ATOLL_ACME_CA: strict.caFile })
+    const host = newHost()
+    await createTenantAt(host)
+    try {
+      for (let n = 0; n < 3; n++) {
+        await orderDue()
+        expect(await findCertificate(host)).toMatchObject({ state: 'issued', failures: 0 })
+        await operator('POST', `/certificates/${host}/renew`)
+      }
+    } finally {
+      Object.assign(config, before)
+    }
   })
 
   test('a host without an address is not ordered, and the reason says so', async () => {
