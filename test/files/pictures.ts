@@ -128,6 +128,54 @@ async function readQuarters(picture: Uint8Array): Promise<string> {
   return [letterAt(1, 1), letterAt(2, 1), letterAt(1, 2), letterAt(2, 2)].join('')
 }
 
+type BmpForm = { bits: 1 | 4 | 8 | 16; runs?: boolean; isTopDown?: boolean; masks?: [number, number, number] }
+
+/** Returns a BMP of the quarters of `makePng`; one with 1 bit has red and green above and below. */
+export function makeBmp(width: number, height: number, { bits, runs, isTopDown, masks }: BmpForm): Buffer {
+  const colors = [0x0000ff, 0x00ff00, 0xff0000, 0xffffff].map((bgr) => [(bgr >> 16) & 255, (bgr >> 8) & 255, bgr & 255])
+  const indexAt = (x: number, y: number) => (y * 2 < height ? 0 : 2) + (x * 2 < width ? 0 : 1)
+  const rows = Array.from({ length: height }, (_, row) => {
+    const y = isTopDown ? row : height - 1 - row
+    const indexes = Array.from({ length: width }, (_, x) => indexAt(x, y) & ((1 << bits) - 1))
+    if (bits === 16) return indexes.flatMap((index) => to16Bits(colors[index]!, masks))
+    return runs ? [...toRuns(indexes, bits), 0, 0] : packIndexes(indexes, bits)
+  }).map((row) => (runs ? row : [...row, ...Array((4 - (row.length % 4)) % 4).fill(0)]))
+  const palette = bits === 16 ? [] : colors.slice(0, 1 << bits).flatMap((color) => [...color, 0])
+  const header = Buffer.alloc(54 + (masks ? 12 : 0))
+  header.write('BM')
+  header.writeUInt32LE(header.length + palette.length, 10)
+  header.writeUInt32LE(40, 14)
+  header.writeInt32LE(width, 18)
+  header.writeInt32LE(isTopDown ? -height : height, 22)
+  header.writeUInt16LE(1, 26)
+  header.writeUInt16LE(bits, 28)
+  header.writeUInt32LE(masks ? 3 : runs ? (bits === 8 ? 1 : 2) : 0, 30)
+  header.writeUInt32LE(palette.length / 4, 46)
+  for (const [n, mask] of (masks ?? []).entries()) header.writeUInt32LE(mask, 54 + n * 4)
+  return Buffer.concat([header, Buffer.from(palette), Buffer.from(rows.flat()), Buffer.from(runs ? [0, 1] : [])])
+}
+
+function to16Bits([blue = 0, green = 0, red = 0]: number[], masks = [0x7c00, 0x3e0, 0x1f]): number[] {
+  const value = [red, green, blue].reduce((sum, channel, n) => (channel ? sum | masks[n]! : sum), 0)
+  return [value & 255, value >> 8]
+}
+
+const packIndexes = (indexes: number[], bits: number): number[] =>
+  Array.from({ length: Math.ceil((indexes.length * bits) / 8) }, (_, at) =>
+    Array.from({ length: 8 / bits }, (_, n) => indexes[(at * 8) / bits + n] ?? 0).reduce(
+      (byte, index) => (byte << bits) | index,
+      0,
+    ),
+  )
+
+/** Returns the left half as runs, and the right half as it is written without runs. */
+function toRuns(indexes: number[], bits: 1 | 4 | 8 | 16): number[] {
+  const half = indexes.length / 2
+  const literal = packIndexes(indexes.slice(half), bits)
+  const first = indexes[0]!
+  return [half, bits === 8 ? first : first * 17, 0, half, ...literal, ...Array(literal.length % 2).fill(0)]
+}
+
 /** Returns a grey JPEG with the four channels of print. */
 export function makeCmykJpeg(side: number): Buffer {
   const segment = (marker: number, ...data: number[]) => Buffer.from([0xff, marker, 0, data.length + 2, ...data])

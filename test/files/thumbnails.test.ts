@@ -3,7 +3,7 @@ import { HOUR_MS, moveClock, now } from '../../src/core/clock'
 import { removeUnusedContents, sumContentBytes } from '../../src/files/contents'
 import { createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
 import { fileClient, listStored } from './fixtures'
-import { inspect, makeJpeg, makePng, withExif } from './pictures'
+import { inspect, makeBmp, makeJpeg, makePng, withExif } from './pictures'
 
 setDefaultTimeout(60_000)
 
@@ -74,6 +74,35 @@ describe('thumbnails', () => {
     expect([status, headers.get('content-type')]).toEqual([200, 'image/png'])
     expect(headers.get('content-disposition')).toStartWith('attachment; filename="dot.png"')
     expect(await show(`${gif}?thumb=100x100`)).toMatchObject({ format: 'png', quarters: 'RRRR' })
+  })
+
+  test.each([
+    ['1 bit', { bits: 1 }, 'RGRG'],
+    ['4 bits', { bits: 4 }, 'RGBW'],
+    ['8 bits', { bits: 8 }, 'RGBW'],
+    ['8 bits, from the top', { bits: 8, isTopDown: true }, 'RGBW'],
+    ['16 bits', { bits: 16 }, 'RGBW'],
+    ['16 bits with masks', { bits: 16, masks: [0xf800, 0x7e0, 0x1f] }, 'RGBW'],
+    ['run lengths of 4 bits', { bits: 4, runs: true }, 'RGBW'],
+    ['run lengths of 8 bits', { bits: 8, runs: true }, 'RGBW'],
+  ] as const)('a BMP of %s has a thumbnail', async (_, form, quarters) => {
+    const bmp = makeBmp(60, 40, form as Parameters<typeof makeBmp>[2])
+    const path = await upload(bmp, `${crypto.randomUUID()}.bmp`)
+    expect(await show(`${path}?thumb=100x100`)).toEqual({ width: 100, height: 100, format: 'png', quarters })
+    expect(await show(`${path}?thumb=100x100&fit=inside`)).toMatchObject({ width: 60, height: 40, quarters })
+    const cut = await upload(bmp.subarray(0, Math.floor(bmp.length * 0.6)), `${crypto.randomUUID()}.bmp`)
+    const { status } = await user.send('GET', `${cut}?thumb=100x100`)
+    expect(status).toBe(415)
+  })
+
+  test('the first frame of a GIF is where it is on the canvas', async () => {
+    const gif = Buffer.from('R0lGODlhAgACAIAAAP8AAP///ywBAAAAAQABAAACAkQBADs=', 'base64')
+    const path = await upload(gif, 'frame.gif')
+    expect(await show(`${path}?thumb=100x100&fit=inside`)).toMatchObject({ width: 2, height: 2, quarters: '-R--' })
+    const outside = Buffer.from(gif)
+    outside.writeUInt16LE(9, gif.indexOf(0x2c) + 1)
+    const cut = await upload(outside, 'outside.gif')
+    expect(await show(`${cut}?thumb=100x100&fit=inside`)).toMatchObject({ width: 2, height: 2, quarters: '----' })
   })
 
   test('a photo is turned as its Exif says, and keeps neither that nor where it was taken', async () => {

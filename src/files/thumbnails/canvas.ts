@@ -5,11 +5,14 @@ const SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
 const RGBA_OF_8_BITS = '0806000000' // bits, color type, and no compression, filter or interlacing beyond the usual
 const PIXEL_BYTES = 4
 
+/** Where the picture is on a canvas; its middle without it. */
+type Place = { left: number; top: number }
+
 /**
- * Returns an uncompressed PNG with a canvas of another size, in whose middle the picture is: what is beyond the canvas is
- * cut off, and the rest of the canvas has the background (RGBA). Only takes what `Bun.Image` writes without compression.
+ * Returns an uncompressed PNG with a canvas of another size, on which the picture is: what is beyond the canvas is cut
+ * off, and the rest of the canvas has the background (RGBA). Only takes what `Bun.Image` writes without compression.
  */
-export function resizeCanvas(png: Uint8Array, canvas: Dimensions, background: number[]): Uint8Array {
+export function resizeCanvas(png: Uint8Array, canvas: Dimensions, background: number[], place?: Place): Uint8Array {
   const chunks = [...readChunks(Buffer.from(png.buffer, png.byteOffset, png.byteLength))]
   const { data: header } = chunks.find(({ type }) => type === 'IHDR')!
   if (header.toString('hex', 8) !== RGBA_OF_8_BITS) throw new Error('This PNG does not have 8 bits of RGBA.')
@@ -24,15 +27,15 @@ export function resizeCanvas(png: Uint8Array, canvas: Dimensions, background: nu
     SIGNATURE,
     writeChunk('IHDR', size),
     ...others.map(({ type, data }) => writeChunk(type, data)),
-    writeChunk('IDAT', deflateSync(placeRows(rows, picture, canvas, background), { level: 0 })),
+    writeChunk('IDAT', deflateSync(placeRows(rows, picture, canvas, background, place), { level: 0 })),
     writeChunk('IEND', Buffer.alloc(0)),
   ])
 }
 
-function placeRows(rows: Buffer, picture: Dimensions, canvas: Dimensions, background: number[]): Buffer {
+function placeRows(rows: Buffer, picture: Dimensions, canvas: Dimensions, background: number[], place?: Place): Buffer {
   const [from, to] = [1 + picture.width * PIXEL_BYTES, 1 + canvas.width * PIXEL_BYTES]
-  const left = Math.floor((canvas.width - picture.width) / 2)
-  const top = Math.floor((canvas.height - picture.height) / 2)
+  const left = place?.left ?? Math.floor((canvas.width - picture.width) / 2)
+  const top = place?.top ?? Math.floor((canvas.height - picture.height) / 2)
   const blank = Buffer.concat([Buffer.of(0), Buffer.alloc(to - 1, Buffer.from(background))])
   const placed = Buffer.alloc(to * canvas.height)
   for (let y = 0; y < canvas.height; y++) {
@@ -41,7 +44,7 @@ function placeRows(rows: Buffer, picture: Dimensions, canvas: Dimensions, backgr
     if (row < 0 || row >= picture.height) continue
     if (rows[row * from] !== 0) throw new Error('A row of this PNG is filtered.')
     const first = Math.max(0, -left)
-    const count = Math.min(picture.width - first, canvas.width - Math.max(0, left))
+    const count = Math.max(0, Math.min(picture.width - first, canvas.width - Math.max(0, left)))
     const start = row * from + 1 + first * PIXEL_BYTES
     rows.copy(placed, y * to + 1 + Math.max(0, left) * PIXEL_BYTES, start, start + count * PIXEL_BYTES)
   }

@@ -1,5 +1,7 @@
 import { openSync, readSync, writeFileSync } from 'node:fs'
 import { confineProcess } from '../../core/confinement'
+import { toTrueColorBmp } from './bmp'
+import { composeFirstFrame } from './gif'
 import { EXIT, LIMIT_SIGNAL, type ThumbnailLimits, type ThumbnailOrder } from './order'
 import { makeThumbnail, readFormat } from './resize'
 
@@ -43,9 +45,11 @@ const EXIT_CODES: Partial<Record<string, number>> = {
 }
 
 try {
-  const picture = await Bun.stdin.bytes()
+  const bytes = await Bun.stdin.bytes()
+  const picture = order.from === 'bmp' ? toTrueColorBmp(bytes, limits.pixels) : bytes
   if ((await readFormat(picture, limits.pixels)) !== order.from) process.exit(EXIT.unreadable)
-  await Bun.write(Bun.stdout, await makeThumbnail(picture, order, limits.pixels))
+  const whole = order.from === 'gif' ? await composeFirstFrame(picture, limits.pixels) : picture
+  await Bun.write(Bun.stdout, await makeThumbnail(whole, order, limits.pixels))
   process.exit(0)
 } catch (error) {
   process.exit(EXIT_CODES[(error as { code?: string }).code ?? ''] ?? 1)

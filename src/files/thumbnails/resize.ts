@@ -2,10 +2,8 @@ import type { Dimensions } from '../dimensions'
 import { resizeCanvas } from './canvas'
 import type { Fit, ThumbnailFormat, ThumbnailOrder } from './order'
 
-const [TRANSPARENT, WHITE] = [
-  [0, 0, 0, 0],
-  [255, 255, 255, 255],
-]
+export const TRANSPARENT = [0, 0, 0, 0]
+const WHITE = [255, 255, 255, 255]
 
 /** How `Bun.Image` writes each format. Nothing but the color profile of the picture is written with its pixels. */
 const encoders: Record<ThumbnailFormat, (image: Bun.Image) => Promise<Uint8Array>> = {
@@ -15,7 +13,7 @@ const encoders: Record<ThumbnailFormat, (image: Bun.Image) => Promise<Uint8Array
 }
 
 /** An intermediate picture, whose rows `resizeCanvas` can read. */
-const toUncompressed = (image: Bun.Image) => image.png({ compressionLevel: 0 }).bytes()
+export const toUncompressed = (image: Bun.Image) => image.png({ compressionLevel: 0 }).bytes()
 
 type Resize = (open: () => Bun.Image, size: Dimensions, to: ThumbnailFormat) => Promise<Bun.Image>
 
