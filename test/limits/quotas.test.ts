@@ -155,6 +155,19 @@ describe('the quota of entities', () => {
     await waitUntil(usage, ({ entities }) => entities === 0)
   })
 
+  test('entities of an import that was undone do not count for the next one', async () => {
+    const { importLines } = await createQuotaFixture({ entities: 1_000 })
+    const toLines = (count: number, round: number) =>
+      Array.from({ length: count }, (_, n) => ({ identifier: `r${round}-${n}`, title: 'Imported' }))
+    for (let round = 0; round < 5; round++) {
+      const lines: object[] = [...toLines(900, round), { identifier: `r${round}-0`, title: 1, unknown: true }]
+      const { body } = await importLines(lines, '&atomic=true')
+      expect([body.imported, body.errors[0].line]).toEqual([0, 901])
+      expect(body.errors[0].code).not.toBe('QUOTA_EXCEEDED')
+    }
+    expect((await importLines(toLines(1_000, 9))).body).toMatchObject({ imported: 1_000, failed: 0 })
+  })
+
   test('entities that another server adds count within seconds', async () => {
     const { create, tenant } = await createQuotaFixture({ entities: 3 })
     expect((await create('here')).status).toBe(201)

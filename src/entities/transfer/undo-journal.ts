@@ -5,6 +5,7 @@ import { now } from '../../core/clock'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { PROCESS_ID } from '../../core/process-id'
+import { addUse } from '../../limits/quota-use'
 import { Busy } from '../../storage/errors'
 import type { Db, Store, Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
@@ -260,6 +261,8 @@ async function removeCreated(tx: Tx, model: Model, id: string, references?: Refe
     await emitDeleteEvents(tx, model, { dispatchers: new Map([[model.key, model.dispatchers ?? {}]]) }, batch)
     await deleteRows(tx, batch, { histories: await readHistories(tx), erased })
   }
+  // They count no more before the quota's use is measured again.
+  tx.afterCommit(() => addUse(model, 'entities', -batch.length))
   const later = new Set(existing.slice(batch.length).map(({ seq }) => seq))
   await removeEntries(
     tx,
