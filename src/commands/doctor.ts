@@ -6,6 +6,7 @@ import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
 import { describeTimeZones } from '../core/time-zone'
 import { findMissingContents } from '../files/missing-contents'
+import { checkOperatorPage } from '../operations/admin/page-host'
 import { checkCertificates } from '../operations/certificate-checks'
 import {
   type Check,
@@ -128,6 +129,7 @@ async function checkWithRegistry(deep: boolean): Promise<Check[]> {
     await checkSecrets(),
     ...(await checkCertificates()),
     ...(await checkDefaultTenant()),
+    ...(await checkOperatorPage()),
     ...(await checkUnknownFolders()),
     ...(await checkServers()),
     await checkBackups(),

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { config } from '../../src/config'
 import { handleRequest } from '../../src/gateway'
+import { checkOperatorPage } from '../../src/operations/admin/page-host'
 import { setHosts } from '../../src/tenancy/tenants'
 import { INDEX, packTar, siteClient } from '../sites/fixtures'
 import { createTestTenant } from '../test-tenant'
@@ -49,5 +50,23 @@ describe("the operator's page", () => {
     expect((await deploy(await packTar(INDEX))).status).toBe(201)
     const { status, text } = await open(origin)
     expect([status, JSON.parse(text).code]).toEqual([404, 'OPERATOR_PAGE_ELSEWHERE'])
+  })
+
+  test('doctor names the site of a tenant that keeps the page away, until that site is gone', async () => {
+    const t = await createTestTenant()
+    const host = `${t.id}.test`
+    config.ATOLL_PUBLIC_HOSTS = host
+    expect(await checkOperatorPage()).toEqual([])
+    const { deploy } = siteClient(t)
+    expect((await deploy(await packTar(INDEX))).status).toBe(201)
+    expect(await checkOperatorPage()).toEqual([
+      {
+        check: `operator's page at ${host}`,
+        ok: false,
+        message: expect.stringContaining(`the site of "${t.id}" is at ${host}`),
+      },
+    ])
+    expect((await t.as('admin').delete('/sites')).status).toBe(200)
+    expect(await checkOperatorPage()).toEqual([])
   })
 })

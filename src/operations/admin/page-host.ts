@@ -6,6 +6,7 @@ import { getActiveSite } from '../../sites/active-site'
 import { requestHost } from '../../tenancy/client-connection'
 import { findHostOwners } from '../../tenancy/hosts'
 import { getDefaultTenantId, getTenantAnyStatus } from '../../tenancy/tenants'
+import type { Check } from '../checks'
 
 /** Tells whether a host is the installation's own: one of ATOLL_PUBLIC_HOSTS, else a loopback name. */
 const isInstallationHost = (host: string) =>
@@ -37,4 +38,18 @@ export async function assertOperatorHost(request: Request) {
     refuse(
       `The site of the tenant "${owner}" is at this host. Give it a host of its own: atoll tenant hosts ${owner} <host>.`,
     )
+}
+
+/** Checks whether sites keep the operator's page away from the installation's own hosts. */
+export async function checkOperatorPage(): Promise<Check[]> {
+  const hosts = config.ATOLL_PUBLIC_HOSTS ? parseList(config.ATOLL_PUBLIC_HOSTS.toLowerCase()) : ['localhost']
+  const checks: Check[] = []
+  for (const host of hosts) {
+    // A damaged tenant has a check of its own.
+    const owner = await findSiteOwner(host).catch(() => undefined)
+    if (owner === undefined) continue
+    const message = `the site of "${owner}" is at ${host}, so the operator's page is not; give it a host of its own: atoll tenant hosts ${owner} <host>, and then atoll tenant default --none`
+    checks.push({ check: `operator's page at ${host}`, ok: false, message })
+  }
+  return checks
 }
