@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # openapi-python-client 0.29.1 ends with a traceback, and writes no client at all, when two choices of one enum differ only
-# in case ("open", "Open"); the error names the option literal_enums. Choices in one case are written. We expected a warning about that enum, as for other parts
-# that it cannot handle, or a second name with a number.
+# in case ("open", "Open"); the error names the option literal_enums. Choices of one case are written. We expected a
+# warning about that enum, as for other parts that it cannot handle, or a second name with a number.
 set -euo pipefail
 command -v python3 >/dev/null || { echo 'This needs Python.'; exit 2; }
 folder=$(mktemp -d)
