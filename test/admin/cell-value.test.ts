@@ -5,9 +5,19 @@ import { parseCell } from '../../src/admin/transfer/cell-value'
 const parse = (text: string, type: Field['type']) => parseCell(text, { key: 'value', type } as Field)
 
 describe('a cell of an imported file', () => {
-  test('numbers and times become values of the field', () => {
+  test('numbers become values of the field, and times stay for the server, which knows their zone', () => {
     expect(parse('-1.5e3', 'number')).toBe(-1500)
-    expect(parse('2026-01-31 12:00', 'datetime')).toBe(new Date('2026-01-31T12:00').toISOString())
+    expect(parse('+5', 'integer')).toBe(5)
+    expect(parse('2026-01-31 12:00', 'datetime')).toBe('2026-01-31 12:00')
+  })
+
+  test('with a decimal comma, 1,5 is a number and a point is an error', () => {
+    const parseComma = (text: string, type: Field['type'], multi = false) =>
+      parseCell(text, { key: 'value', type, multi } as Field, 'comma')
+    expect(parseComma('1,5', 'number')).toBe(1.5)
+    expect(parseComma('-12,50', 'decimal')).toBe('-12.50')
+    expect(parseComma('1,5|2,5', 'number', true)).toEqual([1.5, 2.5])
+    expect(() => parseComma('1.500', 'decimal')).toThrow('"1.500" is not a number with a decimal comma.')
   })
 
   test('numbers and times that do not exist stay as they are, so that the server refuses their row', () => {

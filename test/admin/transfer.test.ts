@@ -84,7 +84,13 @@ describe.skipIf(!hasBrowser)('exports and imports in a browser', () => {
     await inspectScreen(page, 'import-checked')
     await page.getByRole('button', { name: 'Import 4 rows' }).click()
     await page.getByText('2 rows imported, 2 rows refused.').waitFor()
+    await page
+      .getByText('Encoding: UTF-8. Separator: semicolon. Columns: name, email, stage, worth, lastCall, tags.')
+      .waitFor()
     await page.getByText('name is required').waitFor()
+    expect(await page.getByRole('button', { name: 'Import 4 rows' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Import another file' }).waitFor()
+    await inspectScreen(page, 'import-done')
     const refused = await readDownload(page, () =>
       page.getByRole('button', { name: 'Download the refused rows' }).click(),
     )
@@ -106,6 +112,38 @@ describe.skipIf(!hasBrowser)('exports and imports in a browser', () => {
     await page.getByText('1 row imported.').first().waitFor()
     await page.getByRole('region', { name: 'Report' }).getByRole('link', { name: 'Show contacts' }).click()
     await page.getByRole('cell', { name: 'E. W. Dijkstra' }).waitFor()
+    expect(errors).toEqual([])
+  })
+
+  test('an admin names the separator, the decimal comma and the time zone of a file, and imports another file after it', async () => {
+    await using demo = await openDemo()
+    const { page, errors, server } = demo
+    await page.goto(`${server.url}/admin/data/contacts/all/import`)
+    const file = 'sep=|\nname|worth|lastCall|tags\nGrace Hopper|1234,5|2026-07-01 10:00|a;b\nAda King|1.5||\n'
+    await chooseFile(page, 'people.csv', file)
+    await page.getByText('Encoding: UTF-8. Separator: vertical bar |. Columns: name, worth, lastCall, tags.').waitFor()
+    await page.getByRole('combobox', { name: 'Separator' }).click()
+    await page.getByRole('option', { name: 'Semicolon' }).click()
+    await page.getByText('Separator: semicolon.').waitFor()
+    await page.getByRole('combobox', { name: 'Separator' }).click()
+    await page.getByRole('option', { name: 'Vertical bar |' }).click()
+    await page.getByRole('combobox', { name: 'Decimal mark' }).click()
+    await page.getByRole('option', { name: 'Comma: 1,5' }).click()
+    await page.getByRole('combobox', { name: 'Time zone' }).fill('Lisbon')
+    await page.getByRole('option', { name: 'Europe/Lisbon' }).click()
+    await inspectScreen(page, 'import-notation')
+    await page.getByRole('button', { name: 'Import 2 rows' }).click()
+    await page.getByText('1 row imported, 1 row refused.').waitFor()
+    await page.getByText('"1.5" is not a number with a decimal comma.').waitFor()
+    const answer = await page.request.get(`${server.url}/api/blueprints/contacts/entities?name=Grace Hopper`, {
+      headers: { tenant: 'demo' },
+    })
+    expect(await answer.json()).toMatchObject([
+      { worth: '1234.5', lastCall: '2026-07-01T09:00:00.000Z', tags: ['a', 'b'] },
+    ])
+    await page.getByRole('button', { name: 'Import another file' }).click()
+    await page.getByText('Drop a CSV or NDJSON file here.').waitFor()
+    expect(await page.getByText('1 row imported').count()).toBe(1)
     expect(errors).toEqual([])
   })
 

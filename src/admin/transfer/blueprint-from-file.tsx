@@ -7,18 +7,22 @@ import { findFieldError } from '../api/problem'
 import { queryClient } from '../api/queries'
 import { toBlueprintKey } from '../data/blueprint-key'
 import { fieldKinds } from '../fields'
+import { showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
 import { type ColumnDraft, draftColumns, toBlueprintName, toFields, toTargets } from './column-draft'
 import { IDENTIFIER } from './column-match'
 import { ColumnTable } from './column-table'
+import type { Notation } from './entity-import'
 import { FileDrop } from './file-drop'
 import { FileLine, useRowCount } from './file-line'
-import type { RowFile } from './file-rows'
+import { openRowFile, type RowFile } from './file-rows'
 import { startImport } from './import-run'
+import { NotationInputs, USUAL_NOTATION } from './notation-inputs'
 import classes from './transfer.module.css'
 
 const FORM_ID = 'blueprint-from-file'
+const NEW_ENTITIES = { mode: 'create', isDryRun: false } as const
 /** A relation needs a target, which a file does not name. */
 const TYPE_OPTIONS = [
   { value: IDENTIFIER, label: 'Identifier' },
@@ -33,13 +37,14 @@ export function BlueprintFromFile() {
   const [file, setFile] = useState<RowFile>()
   const [name, setName] = useState('')
   const [drafts, setDrafts] = useState<ColumnDraft[]>([])
+  const [notation, setNotation] = useState(USUAL_NOTATION)
   const count = useRowCount(file)
   const body = { key: toBlueprintKey(name), name, fields: toFields(drafts), permissions: [] }
   const create = useMutation({
     mutationFn: async (opened: RowFile) => {
       const blueprint = await fetchData(api.POST('/api/blueprints', { body }))
       await queryClient.invalidateQueries({ queryKey: ['blueprints'] })
-      const request = { blueprint, file: opened, targets: toTargets(drafts), mode: 'create' as const, isDryRun: false }
+      const request = { blueprint, file: opened, targets: toTargets(drafts), notation, ...NEW_ENTITIES }
       void startImport(request, count)
       await navigate({ to: '/data/$blueprint', params: { blueprint: blueprint.key } })
     },
@@ -47,7 +52,11 @@ export function BlueprintFromFile() {
   const open = (opened: RowFile) => {
     setFile(opened)
     setName(toBlueprintName(opened.file.name))
-    setDrafts(draftColumns(opened))
+    setDrafts(draftColumns(opened, notation.decimal))
+  }
+  const changeNotation = (changed: Notation) => {
+    setNotation(changed)
+    if (file && changed.decimal !== notation.decimal) setDrafts(draftColumns(file, changed.decimal))
   }
   const change = (column: string, type: ColumnDraft['type']) =>
     setDrafts((all) => all.map((draft) => (draft.column === column ? { ...draft, type } : draft)))
@@ -73,6 +82,12 @@ export function BlueprintFromFile() {
         {file && (
           <>
             <FileLine file={file} count={count} onClose={() => setFile(undefined)} />
+            <NotationInputs
+              file={file}
+              notation={notation}
+              onSeparator={(separator) => void openRowFile(file.file, separator).then(open, showProblem)}
+              onChange={changeNotation}
+            />
             {create.error && !nameError && <ProblemMessage error={create.error} />}
             <TextInput
               maw={360}

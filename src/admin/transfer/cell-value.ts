@@ -1,8 +1,9 @@
+import { type DecimalMark, readNumber } from '../../blueprints/fields/number-cell'
 import type { Field } from '../api/schema'
 
 const TRUE_WORDS = ['true', 'yes', 'y', '1', 'x']
+const NUMBER_TYPES: readonly string[] = ['number', 'integer', 'decimal']
 const FALSE_WORDS = ['false', 'no', 'n', '0']
-const LOCAL_TIME = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
 /** An export writes an apostrophe before such a text, so that no spreadsheet reads it as a formula. */
 const FORMULA = /^'+[=+\-@\t\r\n＝＋－＠]/
 
@@ -19,38 +20,42 @@ function toBoolean(text: string): unknown {
   return TRUE_WORDS.includes(word) ? true : FALSE_WORDS.includes(word) ? false : text
 }
 
-const toNumber = (text: string): unknown =>
-  /^-?(\d+|\d*\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text)) ? Number(text) : text
+/** The server would take a point for that of a decimal number. @throws Error for a number with a point where the file has decimal commas */
+function toNumberText(text: string, decimal: DecimalMark): string | undefined {
+  const number = readNumber(text, { decimal })
+  if (number === undefined && decimal === 'comma' && text.includes('.'))
+    throw new Error(`"${text}" is not a number with a decimal comma. Write it without points.`)
+  return number
+}
 
-/** A time without a zone is a local one. */
-function toTime(text: string): unknown {
-  const time = new Date(text.replace(' ', 'T'))
-  return LOCAL_TIME.test(text) && !Number.isNaN(time.getTime()) ? time.toISOString() : text
+function toNumber(text: string, decimal: DecimalMark): unknown {
+  const number = Number(toNumberText(text, decimal) ?? Number.NaN)
+  return Number.isFinite(number) ? number : text
 }
 
 /** Lists are JSON, as exports write them, or texts between semicolons, bars or commas. */
-function toList(text: string, field: Field): unknown {
+function toList(text: string, field: Field, decimal: DecimalMark): unknown {
   const list = text.startsWith('[') ? readJson(text) : undefined
   if (Array.isArray(list)) return list
-  const separator = /[;|]/.test(text) ? /[;|]/ : /,/
+  const separator = /[;|]/.test(text) || (decimal === 'comma' && NUMBER_TYPES.includes(field.type)) ? /[;|]/ : /,/
   return text
     .split(separator)
     .map((part) => part.trim())
     .filter(Boolean)
-    .map((part) => toValue(part, { ...field, multi: false }))
+    .map((part) => toValue(part, { ...field, multi: false }, decimal))
 }
 
 /** Returns the value of a cell. What is no value of the field stays as it is, so that the server says why it is none. */
-function toValue(text: string, field: Field): unknown {
-  if (field.multi) return toList(text, field)
+function toValue(text: string, field: Field, decimal: DecimalMark): unknown {
+  if (field.multi) return toList(text, field, decimal)
   switch (field.type) {
     case 'boolean':
       return toBoolean(text)
     case 'number':
     case 'integer':
-      return toNumber(text)
-    case 'datetime':
-      return toTime(text)
+      return toNumber(text, decimal)
+    case 'decimal':
+      return toNumberText(text, decimal) ?? text
     case 'object':
       return readJson(text) ?? text
     default:
@@ -58,9 +63,9 @@ function toValue(text: string, field: Field): unknown {
   }
 }
 
-/** Returns the value of a cell of a CSV file for a field; an empty cell is no value. */
-export function parseCell(cell: string, field: Field | undefined): unknown {
+/** Returns the value of a cell of a CSV file for a field; an empty cell is no value. @throws Error for an ambiguous number */
+export function parseCell(cell: string, field: Field | undefined, decimal: DecimalMark = 'point'): unknown {
   const text = field?.type === 'text' ? cell : cell.trim()
   if (text === '') return undefined
-  return field ? toValue(text, field) : text
+  return field ? toValue(text, field, decimal) : text
 }

@@ -1,3 +1,4 @@
+import { type DecimalMark, readNumber } from '../../blueprints/fields/number-cell'
 import type { Field } from '../api/schema'
 import type { FieldType } from '../fields/field-kind'
 import { type ColumnTargets, IDENTIFIER } from './column-match'
@@ -37,8 +38,12 @@ function toFieldKey(column: string, taken: readonly string[]): string {
   return unique
 }
 
+/** Types are guessed by numbers with a decimal point. */
+const toPointNumber = (value: unknown, decimal: DecimalMark) =>
+  decimal === 'comma' && typeof value === 'string' ? (readNumber(value, { decimal }) ?? value) : value
+
 /** Returns what most likely becomes of the columns of a file. */
-export function draftColumns({ columns, sample }: RowFile): ColumnDraft[] {
+export function draftColumns({ columns, sample }: RowFile, decimal: DecimalMark = 'point'): ColumnDraft[] {
   const isExport = columns.includes('_id')
   const drafts: ColumnDraft[] = []
   for (const column of columns) {
@@ -49,7 +54,11 @@ export function draftColumns({ columns, sample }: RowFile): ColumnDraft[] {
     const isSystem = isExport && (column === '_id' || EXPORT_COLUMNS.includes(column))
     const isIdentifier =
       IDENTIFIER_COLUMNS.includes(column.toLowerCase()) && !drafts.some(({ type }) => type === IDENTIFIER)
-    const type = isSystem ? '' : isIdentifier ? IDENTIFIER : guessType(sample.map(({ values }) => values[column]))
+    const type = isSystem
+      ? ''
+      : isIdentifier
+        ? IDENTIFIER
+        : guessType(sample.map(({ values }) => toPointNumber(values[column], decimal)))
     drafts.push({ column, key, type })
   }
   return drafts

@@ -1,3 +1,4 @@
+import type { DecimalMark } from '../../blueprints/fields/number-cell'
 import { api, fetchData } from '../api/client'
 import { connection } from '../api/connection'
 import { newId } from '../api/new-id'
@@ -14,6 +15,9 @@ const CHARACTERS_PER_REQUEST = 4 << 20
 const RETRY_PAUSE_MS = 1_000
 const MAX_ATTEMPTS = 8
 
+/** How a file writes numbers, and the zone of its times that name none. */
+export type Notation = { decimal: DecimalMark; timezone: string }
+
 /** An import of a file into a blueprint. */
 export type Import = {
   blueprint: Blueprint
@@ -21,6 +25,7 @@ export type Import = {
   targets: ColumnTargets
   /** `upsert` updates the entities whose identifiers exist. */
   mode: 'create' | 'upsert'
+  notation: Notation
   /** Checks the rows and saves nothing. */
   isDryRun: boolean
 }
@@ -31,13 +36,13 @@ export type RefusedRow = FileRow & { message: string }
 /** What came of an import. */
 export type ImportReport = { imported: number; failed: number; refused: RefusedRow[] }
 
-/** Returns the entity that a row describes. */
-function toEntity({ values }: FileRow, { blueprint, file, targets }: Import): Record<string, unknown> {
+/** Returns the entity that a row describes. @throws Error for a cell that cannot be read */
+function toEntity({ values }: FileRow, { blueprint, file, targets, notation }: Import): Record<string, unknown> {
   const entity: Record<string, unknown> = {}
   for (const [column, target] of Object.entries(targets)) {
     const value = values[column]
     const field = target === IDENTIFIER ? undefined : blueprint.fields.find(({ key }) => key === target)
-    entity[target] = file.isCsv ? parseCell(String(value ?? ''), field) : value
+    entity[target] = file.isCsv ? parseCell(String(value ?? ''), field, notation.decimal) : value
   }
   return entity
 }
@@ -52,13 +57,16 @@ async function waitUntilOnline(signal: AbortSignal) {
   while (connection.get() === 'lost' && !signal.aborted)
 }
 
-async function sendLines(lines: string[], { blueprint, mode, isDryRun }: Import, signal: AbortSignal) {
+async function sendLines(lines: string[], { blueprint, mode, isDryRun, notation }: Import, signal: AbortSignal) {
   const key = newId()
   for (let attempt = 1; ; attempt++)
     try {
       return await fetchData(
         api.POST('/api/blueprints/{key}/entities/import', {
-          params: { path: { key: blueprint.key }, query: { mode, ...(isDryRun && { dryRun: true }) } },
+          params: {
+            path: { key: blueprint.key },
+            query: { mode, timezone: notation.timezone, ...(isDryRun && { dryRun: true }) },
+          },
           headers: { 'content-type': 'application/x-ndjson', 'idempotency-key': key },
           body: lines.join('\n') as never,
           bodySerializer: (body) => body as never,
@@ -79,7 +87,6 @@ export async function importRows(
   { signal, report: reportProgress }: WorkControl,
 ) {
   let [pending, lines, size]: [FileRow[], string[], number] = [[], [], 0]
-  const { file, isCsv } = request.file
   const flush = async () => {
     if (!lines.length) return
     const [rows, sent] = [pending, lines]
@@ -90,9 +97,18 @@ export async function importRows(
     for (const { line, message } of errors) report.refused.push({ ...rows[line - 1]!, message })
     reportProgress(report.imported + report.failed)
   }
-  for await (const { rows } of readRows(file, isCsv))
+  const toLine = (row: FileRow): string | undefined => {
+    try {
+      return JSON.stringify(toEntity(row, request))
+    } catch (error) {
+      report.failed++
+      report.refused.push({ ...row, message: (error as Error).message })
+    }
+  }
+  for await (const { rows } of readRows(request.file))
     for (const row of rows) {
-      const line = JSON.stringify(toEntity(row, request))
+      const line = toLine(row)
+      if (line === undefined) continue
       pending.push(row)
       lines.push(line)
       size += line.length

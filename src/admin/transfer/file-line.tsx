@@ -5,7 +5,7 @@ import { countFileRows, type RowFile } from './file-rows'
 /** Returns how many rows a file has, or undefined while they are counted. */
 export const useRowCount = (file: RowFile | undefined): number | undefined =>
   useQuery({
-    queryKey: ['file rows', file?.file.name, file?.file.size, file?.file.lastModified],
+    queryKey: ['file rows', file?.file.name, file?.file.size, file?.file.lastModified, file?.dialect?.separator],
     queryFn: () => countFileRows(file!),
     enabled: !!file,
     staleTime: Number.POSITIVE_INFINITY,

@@ -13,7 +13,12 @@ export type RowFile = {
   columns: string[]
   /** The first rows. */
   sample: FileRow[]
+  /** How a CSV file is read. */
+  dialect?: CsvDialect
 }
+
+/** The encoding of a CSV file and what separates its cells. */
+export type CsvDialect = { encoding: string; separator: string }
 
 const SAMPLE_ROWS = 500
 
@@ -40,20 +45,28 @@ function toUniqueNames(head: string[]): string[] {
   return names
 }
 
-type Piece = { rows: string[][]; parser: Papa.Parser }
+/** Returns the separator that a first line such as `sep=;` names, as some spreadsheets write it. */
+const readNamedSeparator = async (file: File) =>
+  /^(?:\xEF\xBB\xBF)?"?sep=(.)"?\r?$/im.exec((await file.slice(0, 32).text()).split('\n', 1)[0] ?? '')?.[1]
+
+type Piece = { rows: string[][]; separator: string; parser: Papa.Parser }
+
+type FilePiece = { columns: string[]; rows: FileRow[]; bytes: number; dialect?: CsvDialect }
 
 /** Yields the rows of a CSV file as it is read; the reading waits for whoever takes them. */
-async function* readCsv(file: File): AsyncGenerator<{ columns: string[]; rows: FileRow[]; bytes: number }> {
+async function* readCsv(file: File, chosenSeparator?: string): AsyncGenerator<FilePiece> {
   const encoding = await detectEncoding(file)
+  const named = await readNamedSeparator(file)
   let next = Promise.withResolvers<Piece | undefined>()
   let bytes = 0
   Papa.parse<string[]>(file, {
     encoding,
+    delimiter: chosenSeparator ?? named ?? '',
     chunkSize: CHUNK_BYTES,
     chunk: ({ data, meta }, parser) => {
       parser.pause()
       bytes = meta.cursor
-      next.resolve({ rows: data, parser })
+      next.resolve({ rows: data, separator: meta.delimiter, parser })
     },
     complete: () => next.resolve(undefined),
     error: (error) => next.reject(error),
@@ -66,13 +79,14 @@ async function* readCsv(file: File): AsyncGenerator<{ columns: string[]; rows: F
     const rows: FileRow[] = []
     for (const cells of piece.rows) {
       number++
+      if (named && number === 1) continue
       if (cells.every((cell) => cell.trim() === '')) continue
       if (columns) rows.push({ row: number, values: toRecord(columns, cells) })
       else columns = toUniqueNames(cells.map((cell, n) => (n ? cell : cell.replace(/^\uFEFF/, ''))))
     }
     let isTaken = false
     try {
-      yield { columns: columns ?? [], rows, bytes }
+      yield { columns: columns ?? [], rows, bytes, dialect: { encoding, separator: piece.separator } }
       isTaken = true
     } finally {
       if (isTaken) piece.parser.resume()
@@ -100,7 +114,7 @@ function parseLine(line: string, row: number): FileRow {
   throw new Error(`Line ${row} is not a JSON object.`)
 }
 
-async function* readNdjson(file: File): AsyncGenerator<{ columns: string[]; rows: FileRow[]; bytes: number }> {
+async function* readNdjson(file: File): AsyncGenerator<FilePiece> {
   const reader = file.stream().getReader()
   const decoder = new TextDecoder()
   let [rest, number, bytes] = ['', 0, 0]
@@ -121,25 +135,28 @@ async function* readNdjson(file: File): AsyncGenerator<{ columns: string[]; rows
 }
 
 /** Yields the rows of a file, and how many bytes were read. @throws Error for a line that cannot be read */
-export const readRows = (file: File, isCsv: boolean) => (isCsv ? readCsv(file) : readNdjson(file))
+export const readRows = ({ file, isCsv, dialect }: Pick<RowFile, 'file' | 'isCsv' | 'dialect'>) =>
+  isCsv ? readCsv(file, dialect?.separator) : readNdjson(file)
 
 /** Returns how many rows a file has. It is read to its end. */
-export async function countFileRows({ file, isCsv }: RowFile): Promise<number> {
+export async function countFileRows(file: RowFile): Promise<number> {
   let count = 0
-  for await (const { rows } of readRows(file, isCsv)) count += rows.length
+  for await (const { rows } of readRows(file)) count += rows.length
   return count
 }
 
-/** Opens a CSV or NDJSON file. @throws Error when it has no rows or cannot be read */
-export async function openRowFile(file: File): Promise<RowFile> {
+/** Opens a CSV or NDJSON file. Without a `separator`, the file tells what separates its cells. @throws Error when it has no rows or cannot be read */
+export async function openRowFile(file: File, separator?: string): Promise<RowFile> {
   const isCsv = !/\.(ndjson|jsonl|json)$/i.test(file.name)
   const sample: FileRow[] = []
-  let columns: string[] = []
-  for await (const piece of readRows(file, isCsv)) {
+  let [columns, dialect]: [string[], CsvDialect | undefined] = [[], undefined]
+  const chosen = separator === undefined ? undefined : { encoding: '', separator }
+  for await (const piece of readRows({ file, isCsv, dialect: chosen })) {
     columns = piece.columns
+    dialect = piece.dialect
     sample.push(...piece.rows.slice(0, SAMPLE_ROWS - sample.length))
     if (sample.length >= SAMPLE_ROWS) break
   }
   if (!sample.length) throw new Error(isCsv ? 'The file has no rows beneath its first line.' : 'The file has no lines.')
-  return { file, isCsv, columns, sample }
+  return { file, isCsv, columns, sample, dialect }
 }

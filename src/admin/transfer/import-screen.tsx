@@ -5,16 +5,18 @@ import { useState } from 'react'
 import { useObservable } from '../api/observable'
 import { blueprintQuery } from '../api/queries'
 import type { Blueprint } from '../api/schema'
+import { showProblem } from '../ui/notices'
 import { ProblemMessage } from '../ui/problem-message'
 import { Screen } from '../ui/screen'
 import { type ColumnTargets, IDENTIFIER, listTargets, matchColumns } from './column-match'
 import { ColumnTable } from './column-table'
-import type { Import } from './entity-import'
+import type { Import, Notation } from './entity-import'
 import { FileDrop } from './file-drop'
 import { FileLine, useRowCount } from './file-line'
-import type { RowFile } from './file-rows'
+import { openRowFile, type RowFile } from './file-rows'
 import { lastImport, startImport } from './import-run'
 import { ImportSummary } from './import-summary'
+import { describeDialect, NotationInputs, USUAL_NOTATION } from './notation-inputs'
 import classes from './transfer.module.css'
 
 const route = getRouteApi('/frame/data/$blueprint/all/import')
@@ -35,17 +37,32 @@ function ImportForm({ blueprint }: { blueprint: Blueprint }) {
   const [file, setFile] = useState<RowFile | undefined>(checked?.file)
   const [targets, setTargets] = useState<ColumnTargets>(checked?.targets ?? {})
   const [mode, setMode] = useState<Import['mode']>(checked?.mode ?? 'create')
+  const [notation, setNotation] = useState<Notation>(checked?.notation ?? USUAL_NOTATION)
   const count = useRowCount(file)
   const open = (opened: RowFile) => {
     setFile(opened)
     setTargets(matchColumns(opened.columns, blueprint))
   }
-  const start = (isDryRun: boolean) => file && startImport({ blueprint, file, targets, mode, isDryRun }, count)
+  const start = (isDryRun: boolean) =>
+    file && startImport({ blueprint, file, targets, mode, notation, isDryRun }, count)
+  const openAnother = () => {
+    lastImport.set(undefined)
+    setFile(undefined)
+  }
+  // Rows that are imported once more would be there twice.
+  if (ownRun && !ownRun.isRunning && !ownRun.request.isDryRun && ownRun.report.imported > 0)
+    return (
+      <Screen title={`Import into ${blueprint.name}`} request={toRequest(blueprint, ownRun.request)}>
+        <div className={classes.screen}>
+          <ImportSummary run={ownRun} onAnother={openAnother} />
+        </div>
+      </Screen>
+    )
   const hasTargets = Object.keys(targets).length > 0
   return (
     <Screen
       title={`Import into ${blueprint.name}`}
-      request={{ method: 'POST', path: `/api/blueprints/${blueprint.key}/entities/import`, query: { mode } }}
+      request={toRequest(blueprint, { mode, notation })}
       actions={
         file && (
           <>
@@ -65,6 +82,17 @@ function ImportForm({ blueprint }: { blueprint: Blueprint }) {
         {file && (
           <>
             <FileLine file={file} count={count} onClose={() => setFile(undefined)} />
+            <NotationInputs
+              file={file}
+              notation={notation}
+              onSeparator={(separator) => void openRowFile(file.file, separator).then(open, showProblem)}
+              onChange={setNotation}
+            />
+            {file.dialect && (
+              <Text size="sm" c="dimmed">
+                {describeDialect(file, file.columns)}
+              </Text>
+            )}
             <MissingFields blueprint={blueprint} targets={targets} />
             <ColumnTable
               file={file}
@@ -80,6 +108,12 @@ function ImportForm({ blueprint }: { blueprint: Blueprint }) {
     </Screen>
   )
 }
+
+const toRequest = ({ key }: Blueprint, { mode, notation }: Pick<Import, 'mode' | 'notation'>) => ({
+  method: 'POST' as const,
+  path: `/api/blueprints/${key}/entities/import`,
+  query: { mode, timezone: notation.timezone },
+})
 
 type TargetSelectProps = {
   column: string

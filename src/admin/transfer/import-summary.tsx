@@ -2,6 +2,7 @@ import { Button, Group, Table, Text } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import { downloadRefusedRows, type ImportRun } from './import-run'
+import { describeDialect } from './notation-inputs'
 import classes from './transfer.module.css'
 
 const ROWS_SHOWN = 50
@@ -9,7 +10,7 @@ const ROWS_SHOWN = 50
 const formatRowCount = (count: number) => `${count.toLocaleString()} ${count === 1 ? 'row' : 'rows'}`
 
 /** The result of an import or of a check, with the rows that were refused and why. */
-export function ImportSummary({ run }: { run: ImportRun }) {
+export function ImportSummary({ run, onAnother }: { run: ImportRun; onAnother?: () => void }) {
   const { request, report, failure } = run
   const { imported, failed, refused } = report
   const { isDryRun, blueprint } = request
@@ -35,7 +36,17 @@ export function ImportSummary({ run }: { run: ImportRun }) {
             Download the refused rows
           </Button>
         )}
+        {onAnother && (
+          <Button size="compact-sm" variant="default" onClick={onAnother}>
+            Import another file
+          </Button>
+        )}
       </Group>
+      {request.file.dialect && (
+        <Text size="sm" c="dimmed">
+          {describeDialect(request.file, Object.values(request.targets))}
+        </Text>
+      )}
       {failure && (
         <Text c="red">
           {failure} {!isDryRun && imported > 0 && 'What was imported before stays.'}

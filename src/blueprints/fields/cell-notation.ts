@@ -1,19 +1,11 @@
 import { isIsoDate, isIsoDateTime } from '../../core/clock'
 import type { TimeZone } from '../../core/time-zone'
+import type { DecimalMark } from './number-cell'
 
 /** How a table writes numbers, and the zone of its times that name none. */
-export type CellNotation = { decimal: 'point' | 'comma'; zone: TimeZone }
+export type CellNotation = { decimal: DecimalMark; zone: TimeZone }
 
-const NUMBER_PATTERNS = { point: /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i, comma: /^[+-]?(\d+,?\d*|,\d+)(e[+-]?\d+)?$/i }
 const MAX_EXPONENT = 400 // a larger one is no value of any field, and would only make a long text
-
-/** Returns the number of a cell with a decimal point and without a plus sign, or undefined when it is none. */
-export function readNumber(cell: string, { decimal }: CellNotation): string | undefined {
-  const text = cell.trim()
-  if (!NUMBER_PATTERNS[decimal].test(text)) return
-  const pointed = decimal === 'comma' ? text.replace(',', '.') : text
-  return pointed.startsWith('+') ? pointed.slice(1) : pointed
-}
 
 /** Returns a number that may have an exponent, such as `1e+20`, with all of its digits. */
 export function toPlainDecimal(text: string): string | undefined {

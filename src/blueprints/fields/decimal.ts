@@ -1,7 +1,8 @@
-import { readNumber, toPlainDecimal } from './cell-notation'
+import { toPlainDecimal } from './cell-notation'
 import { decimalSum } from './exact-sum'
 import { fieldType } from './field-type'
 import { decimalKey, decimalOf } from './index-key-codec'
+import { readNumber } from './number-cell'
 
 const DECIMAL_PATTERN = /^-?\d{1,60}(\.\d{1,60})?$/
 

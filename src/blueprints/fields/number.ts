@@ -1,8 +1,8 @@
 import { isExact } from '../../core/exact-numbers'
-import { readNumber } from './cell-notation'
 import { doubleSum } from './exact-sum'
 import { fieldType } from './field-type'
 import { numberKey, numberOf } from './index-key-codec'
+import { readNumber } from './number-cell'
 
 /** A double-precision number. */
 export const number = fieldType<number>({
