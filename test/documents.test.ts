@@ -57,6 +57,10 @@ describe('the reference', () => {
     expect(await read(path)).toBe(text)
   })
 
+  test('every option and argument of a command has a meaning in the reference', () => {
+    expect(generatePages()['docs/reference/cli.md']).not.toMatch(/\| \.? ?\|$/m)
+  })
+
   test('every error code is documented', async () => {
     const documented = [API_ERRORS, NESTED_CODES, COMMAND_CODES, LOG_CODES].flatMap((codes) => Object.keys(codes))
     const known = new Set([...documented, ...FOREIGN_CODES, ...NOT_FOUND_NAMES.map(toNotFoundCode)])

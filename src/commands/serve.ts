@@ -16,8 +16,8 @@ export const serve = new Command('serve')
   .description('Start the server')
   .option('--demo', 'create a demo tenant if none exists')
   .option('--json', 'print the address as JSON')
-  .addOption(new Option('--process <number>').hideHelp())
-  .addOption(new Option('--run <id>').hideHelp())
+  .addOption(new Option('--process <number>', 'number of this process, which the server sets itself').hideHelp())
+  .addOption(new Option('--run <id>', 'ID of the server run, which the server sets itself').hideHelp())
   .action(async (options: ServeOptions) => {
     // Before anything opens a database: it takes turns with the other processes.
     if (options.process)
