@@ -3,6 +3,7 @@ import { ApiProblem } from '../api/problem'
 import { queryClient } from '../api/queries'
 import type { Entity } from '../api/schema'
 import type { FormValues } from '../fields/field-form'
+import { forgetDeletion, trackDeletion } from './deletions'
 import { patchRows, rememberOwnVersion, trackWrite } from './entity-cache'
 import { entityQuery, type LoadedEntity } from './entity-queries'
 import { refreshVersions } from './entity-versions'
@@ -69,16 +70,19 @@ export async function createEntity(key: string, values: FormValues): Promise<Ent
     api.POST('/api/blueprints/{key}/entities', { params: { path: { key } }, body: body as never }),
   )) as Entity
   rememberOwnVersion(created)
+  forgetDeletion(key, created.identifier)
   return created
 }
 
 /** Deletes an entity; with an ETag, only this version of it. */
 export const deleteEntity = (key: string, identifier: string, etag?: string) =>
-  trackWrite([identifier], () =>
-    fetchData(
-      api.DELETE('/api/blueprints/{key}/entities/{identifier}', {
-        params: { path: { key, identifier } },
-        headers: etag ? { 'if-match': etag } : {},
-      }),
+  trackDeletion(key, identifier, () =>
+    trackWrite([identifier], () =>
+      fetchData(
+        api.DELETE('/api/blueprints/{key}/entities/{identifier}', {
+          params: { path: { key, identifier } },
+          headers: etag ? { 'if-match': etag } : {},
+        }),
+      ),
     ),
   )

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 import { followEvents, type LiveState } from '../api/event-stream'
 import { queryClient } from '../api/queries'
 import type { Entity } from '../api/schema'
+import { forgetDeletion, isDeleted } from './deletions'
 import { isOwnVersion, patchRows, refreshLists } from './entity-cache'
 import { entityQuery, type ListSearch } from './entity-queries'
 
@@ -48,6 +49,7 @@ export function useLiveEntities(blueprint: string, query: ListSearch) {
       setTimeout(() => setGlowing((all) => new Set([...all].filter((each) => each !== identifier))), GLOW_MS)
     }
     const update = (entity: Entity) => {
+      if (isDeleted(blueprint, entity.identifier)) return
       let before: Entity | undefined
       patchRows(blueprint, entity.identifier, (row) => {
         before = row
@@ -66,6 +68,7 @@ export function useLiveEntities(blueprint: string, query: ListSearch) {
       if (event === 'reset' || recent > MAX_FOLLOWED_CHANGES) return refresher.schedule()
       const entity = JSON.parse(data) as Entity
       if (event === 'update') return update(entity)
+      if (event === 'create') forgetDeletion(blueprint, entity.identifier)
       if (event === 'create' && !isOwnVersion(entity)) glow(entity.identifier)
       refresher.schedule()
     }
