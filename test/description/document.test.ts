@@ -163,6 +163,15 @@ describe('examples of the OpenAPI document', () => {
     expect(schemaErrors(name, examples[name])).toBe('')
   })
 
+  test('every parameter has a description', () => {
+    const without = routes.flatMap(({ method, path }) =>
+      (operationFor(method, path).parameters ?? []).flatMap((parameter: { name?: string; description?: string }) =>
+        parameter.name && !parameter.description ? [`${method} ${path} ${parameter.name}`] : [],
+      ),
+    )
+    expect(without).toEqual([])
+  })
+
   test('every JSON body with named properties has an example', () => {
     const without = routes.flatMap(({ method, path }) => {
       const media = operationFor(method, path).requestBody?.content['application/json']

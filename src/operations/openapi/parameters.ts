@@ -10,6 +10,27 @@ const PATH_PARAMETER_DESCRIPTIONS: Record<string, string> = {
   identifier: 'The identifier, or the `_id`',
 }
 
+/** What parameters of a query mean wherever their shape does not say it. */
+const QUERY_PARAMETER_DESCRIPTIONS: Record<string, string> = {
+  active: 'Only those that are active, or only those that are not',
+  contentType: 'The form of the content: blocks of the editor, or HTML',
+  dryRun: 'Tells what the change would do to the entities, and does nothing',
+  exact: 'The username is whole, and not a part of it',
+  force: 'Removes the entities of the blueprint, too',
+  groupBy: 'What is counted or added up together',
+  isActive: 'Only those that are active, or only those that are not',
+  level: 'The lowest level of the lines',
+  name: 'The name of the file',
+  operation: 'Only this operation; default: all',
+  period: 'The time before now in which they happened',
+  raw: 'Returns the content as it was written, for callers who may write blocks',
+  rt: 'The token that the return URL received',
+  spa: 'Unknown paths of pages show `index.html`',
+  state: 'Only those in this state',
+  subscriptionId: 'The `_id` of a subscription',
+  threadId: 'The `_id` of a thread',
+}
+
 /** Returns the parameters of a route: those of its shapes, and other declared ones. */
 export function parametersOf(
   path: string,
@@ -27,7 +48,15 @@ export function parametersOf(
     Object.entries(propertiesOf(shape)).flatMap(([name, property]) =>
       isAlias(property)
         ? []
-        : [{ name, in: place, required: requiredOf(shape).includes(name), ...describeParameter(shape, name) }],
+        : [
+            {
+              ...{ name, in: place, required: requiredOf(shape).includes(name) },
+              ...(Object.hasOwn(QUERY_PARAMETER_DESCRIPTIONS, name) && {
+                description: QUERY_PARAMETER_DESCRIPTIONS[name]!,
+              }),
+              ...describeParameter(shape, name),
+            },
+          ],
     )
   const ownParameters = [...pathParameters, ...parametersIn('query', query), ...parametersIn('header', headers)]
   const others = declared.filter(
