@@ -75,9 +75,16 @@ export async function get(ctx: PublicCtx, key: string, answer: HttpContext) {
 
 /** Creates a blueprint. @throws 400 with every error, 403 QUOTA_EXCEEDED, 409 BLUEPRINT_EXISTS */
 export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext) {
+  using reservation = await reserveQuota(ctx, 'blueprints', 1)
+  const created = await insert(ctx, input, answer)
+  reservation?.keep()
+  return created
+}
+
+/** Creates a blueprint that no quota counts. @throws 400 with every error, 409 BLUEPRINT_EXISTS */
+export async function insert(ctx: Ctx, input: NewBlueprint, answer: HttpContext) {
   const { key, name, description = '', ...definition } = input
   await validateNew(definition)
-  using reservation = await reserveQuota(ctx, 'blueprints', 1)
   const time = toIsoString(now())
   const row = {
     key,
@@ -103,7 +110,6 @@ export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext)
       throw new Problem(409, 'BLUEPRINT_EXISTS', `A blueprint "${key}" already exists.`, { cause: error })
     throw error
   })
-  reservation?.keep()
   return sendBlueprint(ctx, await getModel(ctx, key), answer)
 }
 

@@ -24,7 +24,7 @@ const actor = { user: user._id, roles: ['user'], privileged: false, workspace: n
 const request = new Request('http://bench/')
 const editor = { ...tenant, actor: { ...actor, privileged: true } }
 for (const one of [productsBlueprint, notesBlueprint])
-  await blueprints.create(editor, one, { request, set: { headers: {} } })
+  await blueprints.insert(editor, one, { request, set: { headers: {} } })
 const began = performance.now()
 const json: string[] = []
 for (let n = 0; n < rows; n += ENTITIES_PER_BATCH) {

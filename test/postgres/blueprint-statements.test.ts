@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import '../../src/app'
 import { tenantMigrations } from '../../migrations'
 import type { Actor } from '../../src/accounts/actors'
-import { create, getModel } from '../../src/blueprints/blueprints'
+import { getModel, insert } from '../../src/blueprints/blueprints'
 import { readLastEntityNumber } from '../../src/blueprints/number-sequence'
 import { DatabasePool } from '../../src/storage/pool'
 import type { Engine, RunQuery } from '../../src/storage/port'
@@ -63,7 +63,7 @@ describe.skipIf(!databaseUrl)('the statements of a blueprint', () => {
       { key: 'parent', type: 'relation', target: 'others' },
     ]
     const answer = { request: new Request('http://a'), set: { headers: {} } }
-    await create(ctx, { key, name: key, fields: (key === 'others' ? fields.slice(0, 1) : fields) as never }, answer)
+    await insert(ctx, { key, name: key, fields: (key === 'others' ? fields.slice(0, 1) : fields) as never }, answer)
     return getModel(ctx, key)
   }
 

@@ -2,7 +2,7 @@ import { afterAll, expect, setDefaultTimeout, setSystemTime, test } from 'bun:te
 import fc from 'fast-check'
 import { tenantMigrations } from '../../../migrations'
 import type { Actor } from '../../../src/accounts/actors'
-import { create, getModel } from '../../../src/blueprints/blueprints'
+import { getModel, insert } from '../../../src/blueprints/blueprints'
 import type { Model } from '../../../src/blueprints/model'
 import { list } from '../../../src/entities/list'
 import type { ComputedDoc } from '../../../src/entities/store/doc'
@@ -101,7 +101,7 @@ async function fillTenants(fields: FieldSpec[], things: Thing[], changes: Change
   })
   for (const { tenant } of tenants) {
     const answer = { request: new Request('http://a'), set: { headers: {} } }
-    await create({ ...tenant, actor: admin }, { key, name: key, fields: fields as never, permissions }, answer)
+    await insert({ ...tenant, actor: admin }, { key, name: key, fields: fields as never, permissions }, answer)
     await insertInto(tenant, await getModel(tenant, key), entities, changes)
   }
   for (const { at, made, doc } of changes) {

@@ -2,7 +2,7 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import { tenantMigrations } from '../../../migrations'
 import type { Actor } from '../../../src/accounts/actors'
-import { create, getModel } from '../../../src/blueprints/blueprints'
+import { getModel, insert } from '../../../src/blueprints/blueprints'
 import { EntityVersion } from '../../../src/entities/changes/change'
 import { toLogged } from '../../../src/entities/changes/change-log'
 import { list } from '../../../src/entities/list'
@@ -65,7 +65,7 @@ test('matchesQuery finds the same entities as a list for random queries, on ever
         for (const { name, tenant } of tenants) {
           const ctx = { ...tenant, actor }
           const answer = { request: new Request('http://a'), set: { headers: {} } }
-          await create(ctx, { key, name: key, fields: fields as never }, answer)
+          await insert(ctx, { key, name: key, fields: fields as never }, answer)
           const model = await getModel(tenant, key)
           await tenant.write(async (tx) => {
             for (const [n, { identifier, user, doc: properties }] of things.entries()) {
@@ -98,7 +98,7 @@ test('the search terms of a version are collected once, however many subscribers
   const { tenant } = tenants[0]!
   const ctx = { ...tenant, actor }
   const answer = { request: new Request('http://a'), set: { headers: {} } }
-  await create(ctx, { key: 'notes', name: 'Notes', fields: [{ key: 'text', type: 'text' }], permissions: [] }, answer)
+  await insert(ctx, { key: 'notes', name: 'Notes', fields: [{ key: 'text', type: 'text' }], permissions: [] }, answer)
   const model = await getModel(tenant, 'notes')
   const version = new EntityVersion({ shown: '"identifier":"a","metadata":{"text":"Two words"}', keys: '{}' })
   const parsed = parseQuery(model, actor, '$q=wor')
