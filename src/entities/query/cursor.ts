@@ -1,3 +1,4 @@
+import { textKey, truncatedPrefix } from '../../blueprints/fields/index-key-codec'
 import type { Model } from '../../blueprints/model'
 import { decrypt, encrypt } from '../../core/encryption'
 import { badRequest } from '../../core/problem'
@@ -5,6 +6,7 @@ import { deriveKey } from '../../tenancy/installation-keys'
 import type { Tenant } from '../../tenancy/tenants'
 import type { SortPosition } from './order'
 import type { Query } from './query-parser'
+import { wholeValueSql } from './sql-conditions'
 
 /**
  * Where a page ended: the sort position of its last entity. Ranked results have no stable position, because every new
@@ -14,6 +16,7 @@ import type { Query } from './query-parser'
 export type CursorPosition = { place: SortPosition } | { shown: number[]; from?: number }
 
 const MAX_CURSOR_LENGTH = 16_384 // characters
+const MAX_CURSOR_TEXT = 1_000 // characters of a text in a cursor
 
 /**
  * Returns the `$after` of the next page. It is encrypted, because it holds internal numbers, and bound to its tenant,
@@ -25,7 +28,9 @@ export async function encodeCursor(
   query: Query,
   position: CursorPosition,
 ): Promise<string> {
-  return encrypt(await getCursorKey(tenant), serializePosition(position), toAad(model, query)).toString('base64url')
+  return encrypt(await getCursorKey(tenant), serializePosition(shortenTexts(position)), toAad(model, query)).toString(
+    'base64url',
+  )
 }
 
 /** Returns the position in a cursor. @throws 400 when the cursor does not belong to this list */
@@ -39,11 +44,36 @@ export async function decodeCursor(
   // Decoding ignores invalid characters, so a cursor that does not encode back to itself is rejected.
   if (cursor.length > MAX_CURSOR_LENGTH || bytes.toString('base64url') !== cursor) return throwForeignCursor()
   const key = await getCursorKey(tenant)
+  let position: CursorPosition
   try {
-    return parsePosition(decrypt(key, bytes, toAad(model, query)))
+    position = parsePosition(decrypt(key, bytes, toAad(model, query)))
   } catch {
     return throwForeignCursor()
   }
+  return 'place' in position ? { place: await completeTexts(tenant, query, position.place) } : position
+}
+
+/** A long text is its index key in a cursor, and is read again from the entity. */
+type ShortenedText = { key: string }
+
+const shortenTexts = (position: CursorPosition) =>
+  'place' in position
+    ? {
+        place: position.place.map((value) =>
+          typeof value === 'string' && value.length > MAX_CURSOR_TEXT ? { key: textKey(value) } : value,
+        ) as SortPosition,
+      }
+    : position
+
+/** Where the entity was changed or removed meanwhile, the place is before all texts with the same beginning. */
+async function completeTexts({ db }: Tenant, { order }: Query, place: SortPosition): Promise<SortPosition> {
+  const complete = async (value: SortPosition[number] | ShortenedText, at: number) => {
+    if (value === null || typeof value !== 'object') return value
+    const { sql, params } = wholeValueSql(order[at]!.target)
+    const [[text] = []] = await db.query(`select ${sql} from entities e where e.seq = ?`, [...params, place.at(-1)])
+    return typeof text === 'string' && textKey(text) === value.key ? text : truncatedPrefix(value.key)
+  }
+  return Promise.all(place.map(complete))
 }
 
 const throwForeignCursor = () =>

@@ -14,7 +14,7 @@ import { filterSql, fullScan, textScan } from './scans'
 import { buildSelect, type FindRequest, type FindResult, type PageWindow, type Statement } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
 import { sortInSlices } from './slice-sort'
-import type { Condition, Order } from './target'
+import { type Condition, isLongText, type Order } from './target'
 
 /**
  * Returns columns (of the table `e`) of the entities in the row scope that match a query, in its order: at most
@@ -60,11 +60,18 @@ async function findInSteps(
   { indexWalk }: AccessPath,
   window: PageWindow,
 ): Promise<unknown[][] | undefined> {
-  const page = indexWalk && (await findByWalk(request, indexWalk, window))
-  if (page) return page
-  const { db, model, query } = request
+  const { db, model, query, columns } = request
+  // The indexes do not have the order of texts that begin alike.
+  const isExact = (place: unknown[] = []) => !query.order.some(({ target }, n) => isLongText(target, place[n]))
+  const areExact = (page: unknown[][]) => page.every((row) => isExact(row.slice(columns.length)))
+  const mayUseIndexes = isExact(window.position)
+  const page = indexWalk && mayUseIndexes && (await findByWalk(request, indexWalk, window))
+  if (page && areExact(page)) return page
   const search = query.search && (await dropUselessPrefixes(db, query.search))
-  if (canSortFromSet(request)) return sortFromSet({ ...request, query: { ...query, search } }, window)
+  if (canSortFromSet(request) && mayUseIndexes) {
+    const sorted = await sortFromSet({ ...request, query: { ...query, search } }, window)
+    if (areExact(sorted)) return sorted
+  }
   const all = fullScan(model)
   if ((await estimateRows(db, all.from, all.where)) < thresholds.few) return
   return sortInSlices(request, search === undefined ? all : textScan(model, search), window)

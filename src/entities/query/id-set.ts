@@ -1,3 +1,4 @@
+import { textKey } from '../../blueprints/fields/index-key-codec'
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
@@ -7,7 +8,7 @@ import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
 import { fullScan, matchSql, SEARCH_WORDS_TABLE } from './scans'
 import { comparisonSql, conditionSql, type FieldTarget, type IndexCondition, scopeSql } from './sql-conditions'
-import { type Condition, type Predicate, type Target, targetKey } from './target'
+import { type Condition, hasLongBound, isText, type Predicate, type Target, targetKey } from './target'
 
 const IDS_PER_PAGE = 1 << 15 // entity numbers; a page takes 4 KiB
 
@@ -120,7 +121,10 @@ export function orderedSource(model: Model, target: Target, conditions: Conditio
 
 /** Returns whether a condition is about the value of the target. */
 export const isAbout = (target: Target, condition: Condition) =>
-  targetKey(condition.target) === targetKey(target) && condition.is !== 'present' && condition.is !== 'absent'
+  targetKey(condition.target) === targetKey(target) &&
+  condition.is !== 'present' &&
+  condition.is !== 'absent' &&
+  !hasLongBound(condition)
 
 /** Returns the index rows of the entities with one value, in order of time. */
 export const timeOrderedSource = ({ target, ...test }: IndexCondition): IndexSource =>
@@ -260,7 +264,11 @@ async function subtract(db: Db, ids: IdSet, sources: IndexSource[]): Promise<IdS
 
 /** Returns the entities of a set that have the given value of the target. */
 export const withValue = (db: Db, model: Model, ids: IdSet, target: Target, value: string | number) =>
-  intersect(db, ids, conditionSources(model, { target, is: 'in', values: [value] }).sources)
+  intersect(
+    db,
+    ids,
+    conditionSources(model, { target, is: 'in', values: [isText(target) ? textKey(`${value}`) : value] }).sources,
+  )
 
 /** Returns the entities of a set that have no value of the target. */
 export const withoutValue = (db: Db, model: Model, ids: IdSet, target: Target) => {

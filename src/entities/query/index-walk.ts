@@ -4,7 +4,7 @@ import type { IndexSource } from './id-set'
 import { matchesIndexOrder, type OrderTerm, type SortPosition, toOrderTerms } from './order'
 import { fullScan, type Scan } from './scans'
 import { buildSelect, type FindRequest, type PageWindow } from './select-sql'
-import type { Condition, Target } from './target'
+import { type Condition, isLongText, isText, type Target } from './target'
 
 /**
  * An index in the order of the first sort field, and the conditions that all its rows meet. The target is that of the
@@ -33,6 +33,10 @@ export async function walkIndex(
   const [term, ...terms] = toOrderTerms(query.order, full.time, first) as [OrderTerm, ...OrderTerm[]]
   const isIndexOrder = matchesIndexOrder(query.order, terms.at(-1)!)
   const from = position ? startAt(source, term, position, isIndexOrder) : source
+  // Texts are read from the entities where the index may have only their beginning.
+  const indexedValue = isText(query.order[0]!.target)
+    ? fragment(`case when octet_length(n.value) > 256 then ${term.of.sql} else n.value end`, ...term.of.params)
+    : fragment('n.value')
   const readFirst = (source: IndexSource, size: number) => {
     const rows = orderedRowsSql(source, `${source.by[0]} as value, ${source.entity} as seq`, term)
     const scan: Scan = {
@@ -42,7 +46,7 @@ export async function walkIndex(
       where: fragment('e.seq = n.seq'),
       fromParams: [...rows.params, size],
     }
-    const { sql, params } = buildSelect(request, scan, [{ ...term, of: fragment('n.value') }, ...terms], window)
+    const { sql, params } = buildSelect(request, scan, [{ ...term, of: indexedValue }, ...terms], window)
     return db.query(sql, params)
   }
   const maxRows = thresholds.stretch + 4 * need
@@ -52,6 +56,7 @@ export async function walkIndex(
     if (rows.length < limit) continue
     if (isIndexOrder) return rows
     const [start, end] = [rows[0]![columns.length], rows.at(-1)![columns.length]] as [string, string]
+    if (isLongText(query.order[0]!.target, start) || isLongText(query.order[0]!.target, end)) return
     const { sql, params } = orderedRowsSql(from, from.by[0]!, term)
     const [cut] = await db.query(`${sql} limit 1 offset ?`, [...params, size - 1])
     if (!cut || cut[0] !== end) return rows

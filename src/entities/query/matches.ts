@@ -7,7 +7,7 @@ import type { EntityHeader } from '../store/serializer'
 import { findLongText } from './like-filter'
 import { matchesPattern } from './like-pattern'
 import type { Query } from './query-parser'
-import type { Condition, LikeCondition, Predicate, Target } from './target'
+import { type Condition, hasLongBound, type LikeCondition, type Predicate, type Target } from './target'
 import { compareValues } from './value-order'
 
 /** An entity that is matched in memory, by the keys that the database compares, and the search terms of its texts. */
@@ -33,10 +33,12 @@ export const matchesQuery = (
 /** Returns whether a condition holds for an entity with these values. */
 export function matchesCondition(
   condition: Condition,
-  { system, keys }: Pick<MatchableEntity, 'keys'> & Partial<MatchableEntity>,
+  { system, keys, doc }: Pick<MatchableEntity, 'keys'> & Partial<MatchableEntity>,
 ): boolean {
   const { target } = condition
   const values = getValues(target, keys, system)
+  if (condition.is === 'between' && hasLongBound(condition) && target.at === 'field')
+    return matchesPredicate(condition, [(doc?.[target.field.key] ?? []) as string].flat())
   if (condition.is === 'present' || condition.is === 'absent') {
     // An empty list counts as a value of a field, but not of a path into an object.
     const has = target.at === 'field' && !target.path ? keys[target.label] !== undefined : values.length > 0
@@ -71,8 +73,9 @@ const HEADER_KEYS = {
 function matchesPredicate(test: Predicate, values: (string | number)[]): boolean {
   if (test.is === 'between') {
     const { from, to } = test
-    const after = (value: string | number) => !from || compareValues(value, from.value) >= (from.open ? 1 : 0)
-    const before = (value: string | number) => !to || compareValues(value, to.value) <= (to.open ? -1 : 0)
+    const after = (value: string | number) =>
+      !from || compareValues(value, from.text ?? from.value) >= (from.open ? 1 : 0)
+    const before = (value: string | number) => !to || compareValues(value, to.text ?? to.value) <= (to.open ? -1 : 0)
     return values.some((value) => after(value) && before(value))
   }
   return values.some((value) => test.values.includes(value)) === (test.is === 'in')

@@ -7,7 +7,15 @@ import { isFlag, isTrue } from '../../core/shapes'
 import type { TimeZone } from '../../core/time-zone'
 import { parsePattern } from './like-pattern'
 import { toPartKeys } from './object-paths'
-import { type Condition, type LikeCondition, type ResolvedName, type Target, targetKey } from './target'
+import {
+  type Condition,
+  hasLongBound,
+  isLongText,
+  type LikeCondition,
+  type ResolvedName,
+  type Target,
+  targetKey,
+} from './target'
 
 export const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists', '$like']
 
@@ -58,7 +66,13 @@ export function parseCondition(
   }
   if (operator === undefined || operator === '$in') return { target, is: 'in', values }
   if (operator === '$ne' || operator === '$nin') return { target, is: 'not in', values }
-  const bound = { value: kind ? values[0]! : values.at(-1)!, open: operator === '$lt' || operator === '$gt' }
+  const open = operator === '$lt' || operator === '$gt'
+  if (isLongText(target, text)) {
+    const bound = { value: values[0]!, open, text }
+    const exact = { ...target, indexed: false } as Target
+    return { target: exact, is: 'between', ...(operator.startsWith('$l') ? { to: bound } : { from: bound }) }
+  }
+  const bound = { value: kind ? values[0]! : values.at(-1)!, open }
   const range = operator.startsWith('$l') ? { to: bound } : { from: bound }
   return { target, is: 'between', ...(!kind && typeBounds(bound.value as string)), ...range }
 }
@@ -89,5 +103,7 @@ type RangeCondition = Extract<Condition, { is: 'between' }>
 
 const isCounterpart = (one: RangeCondition, other: RangeCondition) =>
   targetKey(one.target) === targetKey(other.target) &&
+  !hasLongBound(one) &&
+  !hasLongBound(other) &&
   (one.target.at === 'column' || one.target.single) &&
   (one.from ? !one.to && !other.from : !other.to)

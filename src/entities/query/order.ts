@@ -1,6 +1,6 @@
 import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
 import type { Scan } from './scans'
-import { valueSql } from './sql-conditions'
+import { wholeValueSql } from './sql-conditions'
 import type { Order, Target } from './target'
 
 /** One term of an order. All terms of an order together are unique to an entity. */
@@ -17,7 +17,7 @@ export function toOrderTerms(
 ): OrderTerm[] {
   const terms = order.map(({ target, descending }): OrderTerm => {
     if (isCreated(target)) return { of: fragment(created), descending, nullable: false }
-    return { of: valueSql(target), descending, nullable: isNullable(target) }
+    return { of: wholeValueSql(target), descending, nullable: isNullable(target) }
   })
   const last = { descending: first?.descending ?? true, nullable: false }
   if (!order.some(({ target }) => isCreated(target))) terms.push({ of: fragment(created), ...last })

@@ -2,7 +2,7 @@ import type { RowScope } from '../../blueprints/permissions'
 import { idSql } from '../store/serializer'
 import { and, fragment, padValues, type SqlFragment } from '../store/sql-fragments'
 import { getDerivableType } from '../store/stored-keys'
-import type { Condition, Predicate, Target } from './target'
+import { type Condition, hasLongBound, isText, type Predicate, type Target } from './target'
 
 export type FieldTarget = Extract<Target, { at: 'field' }>
 
@@ -45,6 +45,8 @@ export function conditionSql(condition: Condition): SqlFragment {
   }
   if (target.at === 'field' && !target.single) return anyValueSql(target, test)
   if (isIdLookup(condition)) return oneOfIdsSql(condition)
+  if (test.is === 'between' && hasLongBound(condition))
+    return comparisonSql(wholeValueSql(target), { ...test, from: toWhole(test.from), to: toWhole(test.to) })
   return comparisonSql(valueSql(target), test)
 }
 
@@ -94,6 +96,21 @@ export function comparisonSql(at: string | SqlFragment, condition: Predicate): S
   const list = values.map(() => '?').join(', ')
   if (condition.is === 'in') return values.length === 1 ? compare('= ?', ...values) : compare(`in (${list})`, ...values)
   return fragment(`(${of.sql} is null or ${of.sql} not in (${list}))`, ...of.params, ...of.params, ...values)
+}
+
+const toWhole = <B extends { value: string | number; text?: string }>(bound: B | undefined) =>
+  bound && { ...bound, value: bound.text ?? bound.value }
+
+/** Returns the SQL for the value of an entity as `valueSql` does, but all of a text that the index has the beginning of. */
+export function wholeValueSql(target: Target): SqlFragment {
+  if (!isText(target)) return valueSql(target)
+  const { field, label, form } = target
+  const text = (column: string) => derivedKeySql(column, '->>')
+  const inForce =
+    form === undefined
+      ? text('e.shown')
+      : `case when e.form = ${form} then ${text('e.altered')} else ${text('e.shown')} end`
+  return fragment(`coalesce(${inForce}, e.keys ->> ?)`, ...(form === undefined ? [] : [field.key]), field.key, label)
 }
 
 /** Returns the SQL for the value of an entity (`e`), in the form in which it is compared. */

@@ -1,4 +1,5 @@
 import type { FieldType } from '../../blueprints/fields/field-type'
+import { isTruncated, textKey } from '../../blueprints/fields/index-key-codec'
 import { isAltering, type Model, type ModelField } from '../../blueprints/model'
 import { fieldLabel, isIndexed, isSingleValued } from '../store/index-keys'
 import type { LikePattern } from './like-pattern'
@@ -24,7 +25,20 @@ export type Condition = { target: Target } & (Predicate | { is: 'present' } | { 
 export type Predicate =
   | { is: 'in' | 'not in'; values: (string | number)[] }
   | { is: 'between'; from?: Bound; to?: Bound }
-type Bound = { value: string | number; open: boolean }
+/** `text` is the whole text of a value that the index has only the beginning of. */
+type Bound = { value: string | number; open: boolean; text?: string }
+
+/** Returns whether the index cannot tell which values are in a range, because a bound is longer than what it has of texts. */
+export const hasLongBound = (condition: Condition) =>
+  condition.is === 'between' && [condition.from, condition.to].some((bound) => bound?.text !== undefined)
+
+/** Returns whether the values of a target are texts, of which the index has at most the beginning. */
+export const isText = (target: Target): target is Extract<Target, { at: 'field' }> =>
+  target.at === 'field' && target.single && target.field.kind.toIndexKey === textKey
+
+/** Returns whether a value of a target is longer than what the index has of texts. */
+export const isLongText = (target: Target, value: unknown) =>
+  typeof value === 'string' && isTruncated(value) && isText(target)
 
 /**
  * A text pattern. `like-filter.ts` finds the matching texts, not the database, so that letters compare alike
