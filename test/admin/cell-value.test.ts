@@ -11,7 +11,7 @@ describe('a cell of an imported file', () => {
     expect(parse('2026-01-31 12:00', 'datetime')).toBe('2026-01-31 12:00')
   })
 
-  test('with a decimal comma, 1,5 is a number and a point is an error', () => {
+  test('a cell of a file with decimal commas takes 1,5 as a number and refuses a point', () => {
     const parseComma = (text: string, type: Field['type'], multi = false) =>
       parseCell(text, { key: 'value', type, multi } as Field, 'comma')
     expect(parseComma('1,5', 'number')).toBe(1.5)
