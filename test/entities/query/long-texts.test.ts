@@ -25,7 +25,7 @@ describe('texts that share their first 300 characters', async () => {
     ['in one statement', (work) => work()],
     ['in steps', (work) => withThresholds('small', work)],
   ]
-  test.each(runs)('are compared and ordered by all of their characters %s', (_, run) =>
+  test.each(runs)('a list compares and orders them by all of their characters %s', (_, run) =>
     run(async () => {
       expect(await list(`${filter('$gt', 'c')}&$sort=body`)).toBe('defshort')
       expect(await list(`${filter('$gte', 'c')}&$sort=-body`)).toBe('shortfedc')
@@ -37,7 +37,7 @@ describe('texts that share their first 300 characters', async () => {
     }),
   )
 
-  test.each(['body', '-body'])('are listed once each by cursors in the order of %s', async (order) => {
+  test.each(['body', '-body'])('cursors list each once in the order of %s', async (order) => {
     const seen: string[] = []
     for (let path: string | undefined = `${things}?$sort=${order}&$limit=2`; path; ) {
       const { body, headers } = await admin.get(path)
