@@ -7,7 +7,7 @@ export const SYSTEM_EVENTS: Record<string, Record<string, string[]>> = {
   accounts: {
     user: ['user-registered', 'user-created', 'user-updated', 'user-removed'],
     support: ['support-opened'],
-    signin: ['signin-failed'],
+    signin: ['signin-failed', 'strangers-slowed'],
     impersonation: ['impersonation'],
     workspace: ['workspace-created', 'workspace-deleted'],
     invite: ['invite-created', 'invite-accepted', 'invite-declined'],

@@ -137,6 +137,8 @@ describe.skipIf(!hasBrowser)('payments on the admin page', () => {
 
     const couponBox = () => page.getByRole('combobox', { name: 'Coupon' })
     await goTo('simulator')
+    const tab = page.getByRole('link', { name: 'Price simulator' })
+    expect(await tab.getAttribute('aria-current')).toBe('page')
     await choose('Plan', 'Pro')
     await couponBox().fill('SPRING')
     await page.getByLabel('It begins').fill('2026-01-31')

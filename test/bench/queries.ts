@@ -56,8 +56,10 @@ function anyQueries(count: number): string[] {
     return `${name}${operator}=${encodeURIComponent(value)}`
   }
   const sort = () => `${pick(['', '-'])}${pick(names)}`
+  // A parameter that is sent twice is one list.
+  const distinct = (filters: string[]) => [...new Map(filters.map((one) => [one.split('=')[0], one])).values()]
   return repeat(count, () =>
-    listPath([...repeat(1 + any(3), filter), `$sort=${repeat(1 + any(2), sort).join(',')}`].join('&')),
+    listPath([...distinct(repeat(1 + any(3), filter)), `$sort=${repeat(1 + any(2), sort).join(',')}`].join('&')),
   )
 }
 

@@ -11,6 +11,7 @@ export const paymentsSection: Section = {
   pages: [
     { label: 'Plans', path: '/payments/plans', roles },
     { label: 'Coupons', path: '/payments/coupons', roles },
+    { label: 'Price simulator', path: '/payments/simulator', roles },
     { label: 'Subscriptions', path: '/payments/subscriptions', roles },
     { label: 'Invoices', path: '/payments/invoices', roles },
     { label: 'Inbox', path: '/payments/inbox', roles },

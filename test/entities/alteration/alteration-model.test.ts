@@ -7,7 +7,7 @@ import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
 import type { ApiClient } from '../../test-tenant'
 import { waitUntil } from '../../wait-until'
 import { createThingsFixture, type Entity, identifiers } from '../fixtures'
-import { type Filter, parsers, referenceModel, toQueryString } from '../query/reference-model'
+import { type Filter, parsers, referenceModel, toQueryString, withoutRepeatedLists } from '../query/reference-model'
 import { withThresholds } from '../query/small-thresholds'
 import { alterByHand } from './steps'
 
@@ -196,7 +196,7 @@ async function compareWithModel(
   ).toEqual(entities.map(({ identifier, metadata }) => [identifier, metadata]))
   const queryable = fields.filter(({ multi, indexed }) => !multi || indexed !== false)
   for (let n = 0; n < 4 && queryable.length; n++) {
-    const filters: Filter[] = Array.from({ length: pick([0, 1, 1, 2]) }, () => {
+    const drawn: Filter[] = Array.from({ length: pick([0, 1, 1, 2]) }, () => {
       const { key, type } = pick(queryable)
       const operator = pick(['', '[$ne]', '[$lt]', '[$gte]', '[$in]', '[$exists]'])
       return {
@@ -205,6 +205,7 @@ async function compareWithModel(
         text: operator === '[$exists]' ? pick(['true', 'false']) : `${pick(values[type]!)}`,
       }
     })
+    const filters = withoutRepeatedLists(drawn)
     const sorted = pick(queryable)
     const by = sorted.multi || chance(0.4) ? [] : [{ name: sorted.key, descending: chance(0.5) }]
     const matching = entities.filter((entity) => filters.every((filter) => holds(filter, entity)))
