@@ -1,5 +1,6 @@
 import { queryClient } from '../api/queries'
 import type { Entity } from '../api/schema'
+import { isDeleted } from './deletions'
 
 const MAX_OWN_VERSIONS = 1_000
 
@@ -45,4 +46,9 @@ export function patchRows(blueprint: string, identifier: string, change: (entity
 }
 
 /** Fetches the lists of a blueprint again, and what depends on its entities. */
-export const refreshLists = (blueprint: string) => queryClient.invalidateQueries({ queryKey: ['entities', blueprint] })
+export const refreshLists = (blueprint: string) =>
+  queryClient.invalidateQueries({
+    queryKey: ['entities', blueprint],
+    // The panel of a deleted entity is open until it is told so.
+    predicate: ({ queryKey: [, , part, identifier] }) => part !== 'one' || !isDeleted(blueprint, `${identifier}`),
+  })
