@@ -10,18 +10,18 @@ export class InexactNumber extends Error {
   }
 }
 
-const MAY_BE_INEXACT = /\d{16}|\d[eE]\+?\d{3}/
+const MAY_BE_INEXACT = /\d{16}/
 // A text may be cut at its end, where a body is read in slices.
 const TOKEN = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 
 /**
- * Throws InexactNumber for the first number whose whole part is beyond 2^53 and would be changed, or that is beyond all
- * doubles. Fractions have as many digits as a double holds, as everywhere.
+ * Throws InexactNumber for the first number whose whole part is beyond 2^53 and would be changed. Fractions have as many
+ * digits as a double holds, as everywhere. A number beyond all doubles is infinite, which is refused where it is stored.
  */
 export function assertExactNumbers(json: string) {
   if (!MAY_BE_INEXACT.test(json)) return
   for (const { 0: token, index } of json.matchAll(TOKEN))
-    if (token[0] !== '"' && !isExact(token)) throw new InexactNumber(token, index)
+    if (token[0] !== '"' && Number.isFinite(Number(token)) && !isExact(token)) throw new InexactNumber(token, index)
 }
 
 /** Returns whether a double holds a number as it is written, or as JavaScript writes that double. */
@@ -42,20 +42,24 @@ function toPlainDigits(value: number): string {
 
 /** Returns the error about a number, with its place in a JSON text that is whole. */
 export const toInexactNumberError = ({ written, at }: InexactNumber, json?: string): FieldError => ({
-  path: json === undefined ? '' : findPath(json, written, at),
+  path: json === undefined ? '' : findPath(json, at),
   message: `The number ${written.slice(0, 40)} cannot be held exactly, and would be changed. Send it as text, for a field of the type decimal.`,
 })
 
-/** Returns the JSON pointer of a number, which a mark takes the place of. */
-function findPath(json: string, written: string, at: number): string {
-  const mark = crypto.randomUUID()
-  const search = (value: unknown): string | undefined => {
-    if (value === mark) return ''
-    if (typeof value !== 'object' || value === null) return
-    for (const [key, part] of Object.entries(value)) {
-      const rest = search(part)
-      if (rest !== undefined) return `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}${rest}`
-    }
+const STRUCTURE = /"(?:[^"\\]|\\.)*"|[{}[\],:]/gs
+
+/** Returns the JSON pointer of what stands at a place of a JSON text. */
+function findPath(json: string, at: number): string {
+  const path: (string | number)[] = []
+  let text = ''
+  for (const [token] of json.slice(0, at).matchAll(STRUCTURE)) {
+    const last = path.length - 1
+    if (token === '{') path.push('')
+    else if (token === '[') path.push(0)
+    else if (token === '}' || token === ']') path.pop()
+    else if (token === ':') path[last] = JSON.parse(text)
+    else if (token !== ',') text = token
+    else if (typeof path[last] === 'number') path[last]++
   }
-  return search(JSON.parse(`${json.slice(0, at)}"${mark}"${json.slice(at + written.length)}`)) ?? ''
+  return path.map((key) => `/${`${key}`.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

@@ -22,9 +22,8 @@ async function expectRejected(schema: object) {
   expect([...statusAndCode(answer), answer.body.details[0].path], JSON.stringify(schema).slice(0, 200)).toEqual([
     400,
     'INVALID_INPUT',
-    '/fields/0/schema',
+    expect.stringMatching(/^\/fields\/0\/schema(\/|$)/),
   ])
-  expect(answer.body.message).toMatch(/^This (schema|pattern) cannot be used: ./)
   expect(answer.body.message.length).toBeLessThan(400)
   expect(cpuMsSince(start)).toBeLessThan(2_000)
 }
