@@ -49,10 +49,16 @@ export class ContentCollector {
   #files = new Map<string, string>()
   #otherNames = new Map<string, string>()
 
+  /** Of several files with one content, the first by name stands for it, in whichever order they pass. */
+  #noteFile(sha256: string, name: string) {
+    const known = this.#files.get(sha256)
+    if (known === undefined || name < known) this.#files.set(sha256, name)
+  }
+
   /** Passes every row on unchanged. */
   readonly filter: RowFilter = (table, row) => {
     if (table === 'file_contents' && !Number(row.removing)) this.#sizes.set(String(row.sha256), Number(row.size))
-    if (table === 'files') this.#files.set(String(row.sha256), String(row.name))
+    if (table === 'files') this.#noteFile(String(row.sha256), String(row.name))
     for (const names of contentNames())
       if (names.table === table)
         for (const [sha256, name] of names.list(String(row[names.column]))) this.#otherNames.set(sha256, name)
