@@ -1,11 +1,12 @@
 import { Database } from 'bun:sqlite'
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEncryption } from '../../src/backups/encryption'
 import { openTarget } from '../../src/backups/targets'
 import { backUpTenant } from '../../src/backups/tenant-backup'
 import { config } from '../../src/config'
+import { createTempFolder } from '../temp-folder'
 import { createTenantWithThings, findRecord, freshTarget } from './fixtures'
 
 setDefaultTimeout(60_000)
@@ -74,7 +75,7 @@ test.skipIf(missing.length > 0)(
 test.skipIf(missing.length > 0)(
   'a backup for a recipient is decrypted by age with the file of the own identity',
   async () => {
-    const own = mkdtempSync(join(config.ATOLL_TENANTS, 'identity-'))
+    const own = createTempFolder('identity')
     await run('age-keygen -o key.txt', own)
     const identity = readFileSync(join(own, 'key.txt'), 'utf8')
     const folder = await backUp(undefined, [/# public key: (\S+)/.exec(identity)![1]!])

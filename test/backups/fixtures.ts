@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
 import { issueApiToken } from '../../src/accounts/api-tokens'
@@ -6,15 +6,15 @@ import { findBackup } from '../../src/backups/backup-list'
 import { createEncryption } from '../../src/backups/encryption'
 import { openTarget } from '../../src/backups/targets'
 import { backUpTenant } from '../../src/backups/tenant-backup'
-import { config } from '../../src/config'
 import { registry } from '../../src/tenancy/registry'
 import { tenants } from '../../src/tenancy/tables'
 import { getTenant } from '../../src/tenancy/tenants'
 import { createThingsFixture, importThings } from '../entities/fixtures'
+import { createTempFolder } from '../temp-folder'
 import { apiClient } from '../test-tenant'
 
 /** A folder for backups, which is removed with the others of the run. */
-export const freshTarget = () => mkdtempSync(join(config.ATOLL_TENANTS, 'backups-'))
+export const freshTarget = () => createTempFolder('backups')
 
 export const findRecord = async (id: string) =>
   (await registry.db.select().from(tenants).where(eq(tenants.id, id)).get())!

@@ -1,9 +1,9 @@
 // `bun test/bench/backup.ts [megabytes]`: how fast a tenant in use is backed up and restored, and how long writes take
 // meanwhile, in relation to those before and after.
 import { Database } from 'bun:sqlite'
-import { mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { openSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTempFolder } from '../temp-folder'
 import type { Filled } from './fill'
 import { product } from './sample-data'
 
@@ -11,8 +11,7 @@ const MEGABYTES = Number(process.argv[2] ?? 1_000)
 const [ROWS, WRITERS, QUIET_MS, ROUNDS] = [2_000, 8, 6_000, 3]
 const MB = 1e6
 
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-backup-'))
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+const folder = createTempFolder('backup')
 const env = {
   ...process.env,
   ATOLL_TENANTS: join(folder, 'tenants'),

@@ -1,9 +1,9 @@
 import { Database } from 'bun:sqlite'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../fakes/postgres'
+import { createTempFolder } from '../temp-folder'
 import type { Filled } from './fill'
 import { lambdas } from './lambdas'
 import { client, compareLoads, type Load, printFigures } from './load'
@@ -54,7 +54,7 @@ if (options.peer !== undefined) {
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
 
 // On the disk that the data would be on, not in memory.
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-bench-'))
+const folder = createTempFolder('bench')
 process.env.ATOLL_TENANTS = folder
 process.env.ATOLL_DURABILITY = 'normal'
 process.env.ATOLL_RATE_LIMITS = 'off'
@@ -242,5 +242,4 @@ await runAlone('neighbours', `${Math.ceil(rows / 5)}`, '1', '1')
 await database?.stop()
 mkdirSync(join(options.out, '..'), { recursive: true })
 writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)
-rmSync(folder, { recursive: true })
 print(`written to ${options.out}`)

@@ -1,10 +1,10 @@
 // `bun test/bench/clone.ts [megabytes]`: how long the clone of a tenant in use takes, and how long its writes take
 // meanwhile, in relation to those before.
 import { Database } from 'bun:sqlite'
-import { mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { openSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ClonedTenant } from '../../src/backups/shapes'
+import { createTempFolder } from '../temp-folder'
 import type { Filled } from './fill'
 import { product } from './sample-data'
 
@@ -13,8 +13,7 @@ const [ROWS, WRITERS, QUIET_MS, SETTLE_MS, ROUNDS] = [2_000, 8, 6_000, 2_000, 3]
 const [MAX_S, MAX_RATIO] = [10, 2]
 const [MB, TOKEN, POLL_MS] = [1e6, 'the-operator-token-of-the-bench', 50]
 
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-clone-'))
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+const folder = createTempFolder('clone')
 const env = {
   ...process.env,
   ATOLL_TENANTS: join(folder, 'tenants'),

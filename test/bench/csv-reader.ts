@@ -1,16 +1,13 @@
-// `bun test/bench/csv-reader.ts [rows]`: how long the reader alone takes for CSV of other dialects than commas.
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { getModel } from '../../src/blueprints/blueprints'
 import type { CellNotation } from '../../src/blueprints/fields/cell-notation'
 import { UTC } from '../../src/core/time-zone'
 import { CsvTable } from '../../src/entities/transfer/csv-table'
 import { LineReader } from '../../src/entities/transfer/line-reader'
 import { TextTranscoder } from '../../src/entities/transfer/transcoder'
+import { createTempFolder } from '../temp-folder'
 import { product, productsBlueprint } from './sample-data'
 
-process.env.ATOLL_TENANTS ??= mkdtempSync(join(tmpdir(), 'csv-reader-'))
+process.env.ATOLL_TENANTS ??= createTempFolder('csv-reader')
 process.env.ATOLL_LOG_LEVEL = 'error'
 const { createTestTenant } = await import('../test-tenant')
 const { as, tenant } = await createTestTenant()

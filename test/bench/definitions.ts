@@ -1,17 +1,15 @@
 // `bun test/bench/definitions.ts [definitions]`: how long a diff takes, and how soon a saved file is visible in the API
 // with `atoll dev`, for a folder of 200 definitions.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SOURCE_COMMAND } from '../fakes/cli'
 import { findFreePort } from '../fakes/pebble'
+import { createTempFolder } from '../temp-folder'
 import { waitUntil } from '../wait-until'
 
 const COUNT = Number(process.argv[2] ?? 200)
 const SAVES = 21
 
-const at = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-definitions-'))
-process.once('exit', () => rmSync(at, { recursive: true, force: true }))
+const at = createTempFolder('definitions')
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!
 const save = (path: string, content: object | string) =>
   Bun.write(join(at, 'definitions', path), typeof content === 'string' ? content : JSON.stringify(content))

@@ -1,12 +1,7 @@
-// `bun test/bench/history.ts [seconds]`: what a history costs creates and changes, with 1 and 64 requests in flight. A
-// blueprint with a history and one without take turns.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { createTempFolder } from '../temp-folder'
 import { product, productsBlueprint } from './sample-data'
 
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-history-'))
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+const folder = createTempFolder('history')
 process.env.ATOLL_TENANTS = folder
 process.env.ATOLL_RATE_LIMITS = 'off'
 process.env.ATOLL_LOG_LEVEL = 'error'

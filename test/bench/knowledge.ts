@@ -1,16 +1,12 @@
-// `bun test/bench/knowledge.ts [sqlite|postgres]`: how long a question to 20,000 chunks takes, by words and by vectors of 768
-// numbers, and the upload of a megabyte of Markdown.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { startPostgres } from '../fakes/postgres'
+import { createTempFolder } from '../temp-folder'
 
 const CHUNK_COUNT = 20_000
 const QUESTION_COUNT = 200
 const UPLOAD_BYTES = 1 << 20 // bytes
 
 const database = process.argv[2] === 'postgres' ? await startPostgres() : undefined
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-bench-'))
+const folder = createTempFolder('bench')
 Object.assign(process.env, { ATOLL_TENANTS: folder, ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ATOLL_RATE_LIMITS: 'off' })
 if (database) process.env.ATOLL_DATABASE_URL = database.url
 
@@ -88,5 +84,4 @@ for (const [what, model] of [
 await databases.close()
 child.kill()
 await database?.stop()
-rmSync(folder, { recursive: true, force: true })
 process.exit()

@@ -1,16 +1,15 @@
 // `bun test/bench/log-shipping.ts [seconds]`: what continuous backups cost writes, on servers with and without them by
 // turns.
-import { cpSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTempFolder } from '../temp-folder'
 import type { Filled } from './fill'
 import { product } from './sample-data'
 
 const SECONDS = Number(process.argv[2] ?? 5)
 const [ROWS, WRITERS, ROUNDS, WARM_UP_MS] = [1_000, 16, 6, 8_000]
 
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-shipping-'))
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+const folder = createTempFolder('shipping')
 const common = { ...process.env, ATOLL_RATE_LIMITS: 'off', ATOLL_LOG_LEVEL: 'error', ATOLL_PORT: '0' }
 const filled = join(folder, 'filled.json')
 const first = { ...common, ATOLL_TENANTS: join(folder, 'plain') }

@@ -1,8 +1,8 @@
 // `bun test/bench/many-tenants.ts [tenants] [touches]`: what it takes to create many tenants, to start a server that has
 // them, to touch any of them, and to keep a thousand open while threads read others; and what is left after many touches.
-import { mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { openSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTempFolder } from '../temp-folder'
 
 const TENANTS = Number(process.argv[2] ?? 10_000)
 const TOUCHES = Number(process.argv[3] ?? 100_000)
@@ -12,8 +12,7 @@ const [CONCURRENCY, STARTS, SAMPLES, LONE_TOUCHES] = [4, 5, 20, 5_000]
 const EXPORTED_TENANTS = Math.min(200, TENANTS)
 const PASSWORD = 'correct horse'
 
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-tenants-'))
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+const folder = createTempFolder('tenants')
 const env = {
   ...process.env,
   ...{ ATOLL_TENANTS: join(folder, 'tenants'), ATOLL_OPERATOR_TOKEN: 'bench', ATOLL_RATE_LIMITS: 'off' },

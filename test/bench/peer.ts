@@ -1,10 +1,10 @@
 // `bun test/bench/peer.ts --peer <PocketBase's program>`: what Atoll answers per second as a part of what PocketBase does, on the
 // same rows with equal rules, by turns. `npm run bench -- --peer` runs it; CONTRIBUTING.md has the options.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { apiCaller, createTenantByCli, SOURCE_COMMAND, signIn, startAtoll } from '../fakes/cli'
+import { createTempFolder } from '../temp-folder'
 import { COMPANIES, emailOf, makeContact, USER_PASSWORD, USERS } from './contacts'
 import { compareLoads, type Load, printFigures } from './load'
 import { fillPocketBase, idOf, makeRecord, signInToPocketBase, startPocketBase } from './pocketbase'
@@ -34,8 +34,7 @@ const TENANT = 'peer'
 const LIST = '/api/blueprints/contacts/entities'
 const RECORDS = '/api/collections/contacts/records'
 
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-peer-'))
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+const folder = createTempFolder('peer')
 const peerFolder = join(folder, 'pocketbase')
 const surroundings = (durability: string) => ({
   at: folder,

@@ -1,9 +1,6 @@
-// `bun test/bench/quota-cost.ts`: what the checks of quotas cost the creation of an entity, without and with quotas.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { createTempFolder } from '../temp-folder'
 
-const folder = mkdtempSync(join(tmpdir(), 'atoll-quotas-'))
+const folder = createTempFolder('quotas')
 process.env.ATOLL_TENANTS = folder
 await import('../../src/app')
 const { assertQuotaLeft, reserveQuota } = await import('../../src/limits/quota-check')
@@ -33,5 +30,4 @@ async function measure(name: string) {
 await measure('without quotas')
 await setQuotas('bench', { entities: 1e12, storage: 1e12 })
 await measure('with quotas')
-rmSync(folder, { recursive: true })
 process.exit()

@@ -1,15 +1,15 @@
 // `bun test/bench/request-cost.ts [checkout…]`: what the line of the log and the rate limits cost a read by identifier, by turns on servers
 // with and without them, and on other checkouts. CPU time is compared, which a busy machine leaves alone.
-import { cpSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, openSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { createTempFolder } from '../temp-folder'
 import type { Filled } from './fill'
 import { measure } from './load'
 
 const [ROWS, ROUNDS, SECONDS] = [1_000, 15, 1]
 const CPU_TICK_MS = 10 // ms of CPU time, as Linux counts it
 
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-cost-'))
+const folder = createTempFolder('cost')
 const fillEnv = { ATOLL_TENANTS: join(folder, 'first'), ATOLL_DURABILITY: 'normal' }
 const checkouts = process.argv.slice(2).map((path) => resolve(path))
 const file = join(folder, 'filled.json')
@@ -74,4 +74,3 @@ for (const { name, costs } of servers) {
 }
 for (const { child } of servers) child.kill()
 await Promise.all(servers.map(({ child }) => child.exited))
-rmSync(folder, { recursive: true })

@@ -1,8 +1,8 @@
 // `bun test/bench/server-processes.ts [seconds [processors]]`: what a second process (ATOLL_WORKERS=2) brings to reads and to writes of
 // one tenant. Servers with one and two processes take turns on the same processors, such as 0,2.
-import { cpSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTempFolder } from '../temp-folder'
 import type { Filled } from './fill'
 import { type Load, measure } from './load'
 import { product } from './sample-data'
@@ -12,8 +12,7 @@ const PROCESSORS = process.argv[3]
 const [ROWS, ROUNDS] = [2_000, 5]
 const taskset = Bun.which('taskset')
 
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-processes-'))
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+const folder = createTempFolder('processes')
 const common = { ...process.env, ATOLL_RATE_LIMITS: 'off', ATOLL_LOG_LEVEL: 'error', ATOLL_PORT: '0' }
 const filled = join(folder, 'filled.json')
 const env = { ...common, ATOLL_TENANTS: join(folder, '1') }

@@ -1,11 +1,11 @@
 // `bun test/bench/signin.ts [sqlite|postgres]`: whether the time of a refused sign-in tells who there is, how many sign in per
 // second beside what the parameters of before (64 MiB) allowed, and how long reads take beside twenty people who do so all the time.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { passwordCost } from '../../src/accounts/password-cost'
 import { apiCaller, PASSWORD, startAtoll } from '../fakes/cli'
 import { startPostgres } from '../fakes/postgres'
+import { createTempFolder } from '../temp-folder'
 import { measure } from './load'
 import { product, productsBlueprint } from './sample-data'
 
@@ -73,7 +73,7 @@ async function fillTenant() {
 }
 if (process.argv[2] === 'fill') await fillTenant()
 
-const folder = mkdtempSync(join(tmpdir(), 'atoll-signin-'))
+const folder = createTempFolder('signin')
 const database = process.argv[2] === 'postgres' ? await startPostgres() : undefined
 const env: Record<string, string> = {
   ...{ ATOLL_TENANTS: join(folder, 'tenants'), ATOLL_TRUST_PROXY: 'on' },
@@ -180,4 +180,3 @@ const report: Record<string, unknown> = { at: new Date().toISOString(), engine: 
 await database?.stop()
 mkdirSync('test/bench/results', { recursive: true })
 writeFileSync('test/bench/results/signin.json', `${JSON.stringify(report, null, 2)}\n`)
-rmSync(folder, { recursive: true })

@@ -1,8 +1,8 @@
 // `bun test/bench/sites.ts [seconds]`: files of a site beside a plain Bun.serve that has the same files in memory or as Bun.file, by turns.
 // The site has the usual log level.
-import { mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTempFolder } from '../temp-folder'
 import { measure } from './load'
 
 const ROUNDS = 5
@@ -46,8 +46,7 @@ function servePlainly(mode: 'memory' | 'file') {
 }
 
 async function compare(seconds: number) {
-  const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-sites-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const folder = createTempFolder('sites')
   const plain = join(folder, 'plain')
   mkdirSync(join(plain, 'assets'), { recursive: true })
   for (const [path, content] of Object.entries(FILES)) writeFileSync(join(plain, path), content)

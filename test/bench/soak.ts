@@ -2,8 +2,7 @@
 // killed, its clock jumps, its disk is full, its upstream is slow or dead, PostgreSQL is killed. In the end every
 // acknowledged write has to be there, no job may be stuck, and memory has to be flat. Run it as root, so that a small
 // disk can be mounted.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   apiCaller,
@@ -16,13 +15,14 @@ import {
 } from '../fakes/cli'
 import { startPostgres } from '../fakes/postgres'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
+import { createTempFolder } from '../temp-folder'
 
 const [engine = 'sqlite', minutes = '20'] = process.argv.slice(2)
 const [TENANTS, WRITERS_PER_TENANT, PHASE_MS, PAUSE_MS] = [3, 3, 15_000, 10]
 const TOKEN = 'the-operator-token-of-the-soak'
 const end = performance.now() + Number(minutes) * 60_000
 
-const at = mkdtempSync(join(tmpdir(), 'atoll-soak-'))
+const at = createTempFolder('soak')
 const mounted = Bun.spawnSync([
   'mount',
   '-t',

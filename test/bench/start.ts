@@ -1,20 +1,17 @@
 // `bun test/bench/start.ts [starts] [binary]`: how long the server takes from its start to its first answers, in an empty
 // folder and with a tenant, from the binary and from source, and what memory it holds once it idles.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { apiCaller, createTenantByCli, SOURCE_COMMAND, signIn, startAtoll } from '../fakes/cli'
 import { findFreePort } from '../fakes/pebble'
+import { createTempFolder } from '../temp-folder'
 import { note, notesBlueprint } from './sample-data'
 
 const STARTS = Number(process.argv[2] ?? 11)
 const BINARY = process.argv[3] ?? 'dist/atoll'
 const RETRY_MS = 1 // between two attempts to connect
 const IDLE_MS = 5_000 // until memory is read
-
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-start-'))
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!
 
@@ -117,11 +114,10 @@ async function measure(name: string, program: string[], prepare: () => { at: str
   )
 }
 
-const createFolder = () => mkdtempSync(join(folder, 'empty-'))
 const programs = { binary: [resolve(BINARY)], source: SOURCE_COMMAND }
 for (const [name, program] of Object.entries(programs)) {
-  await measure(`${name}, empty folder`, program, () => ({ at: createFolder() }))
-  const at = createFolder()
+  await measure(`${name}, empty folder`, program, () => ({ at: createTempFolder() }))
+  const at = createTempFolder()
   const token = await prepareTenant(program, at)
   await measure(`${name}, with a tenant`, program, () => ({ at, token }))
 }

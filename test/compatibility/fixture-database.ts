@@ -1,9 +1,9 @@
 import { Database } from 'bun:sqlite'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { findPostgresBin, type PostgresServer, queryDatabase, startPostgres } from '../fakes/postgres'
+import { createTempFolder } from '../temp-folder'
 
 export type EngineName = 'sqlite' | 'postgres'
 type Row = Record<string, unknown>
@@ -150,7 +150,7 @@ export async function replaceTexts(
 
 /** Creates a folder for a data folder, and removes it with everything in it at the end of the block. */
 export function createFixtureFolder() {
-  const path = mkdtempSync(join(tmpdir(), 'fixture-'))
+  const path = createTempFolder('fixture')
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) }
 }
 

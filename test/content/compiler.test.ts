@@ -1,8 +1,8 @@
-import { afterAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { compile } from '../../src/content/compiler'
+import { createTempFolder } from '../temp-folder'
 import { statusAndCode } from '../test-tenant'
 import { constantFoldingBomb, createComponentsFixture } from './fixtures'
 
@@ -29,8 +29,7 @@ async function compileErrors(
   return answer.body.details
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'atoll-modules-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = createTempFolder('modules')
 
 /** Imports a served module as a browser would, without compiling it again. */
 function importModule(js: string) {

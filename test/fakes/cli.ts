@@ -1,7 +1,5 @@
-import { mkdtempSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { binaryPath } from './binary'
 
 /** Runs the source instead of the binary. */
@@ -19,8 +17,7 @@ export type RunOptions = {
   program?: string[]
 }
 
-/** Creates a folder in that of this process, which the next run removes. */
-export const createTempFolder = () => mkdtempSync(join(process.env.ATOLL_TENANTS ?? tmpdir(), 'outside-'))
+export { createTempFolder } from '../temp-folder'
 
 const DEFAULT_ENV = {
   ATOLL_PORT: '0',

@@ -1,9 +1,9 @@
 // Starts PostgreSQL servers on a free port of this machine. A server is removed with its data when it is stopped.
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { createTempFolder } from '../temp-folder'
 
 export type PostgresServer = {
   /** The URL of an empty database. */
@@ -40,7 +40,7 @@ export async function startPostgres({ durable = false } = {}): Promise<PostgresS
   const bin = findPostgresBin()
   if (!bin)
     throw new Error('PostgreSQL is not installed: its programs are neither in PATH nor where Debian installs them.')
-  const folder = mkdtempSync(join(tmpdir(), 'atoll-postgres-'))
+  const folder = createTempFolder('postgres')
   const owner = unprivilegedUser()
   if (owner) chownSync(folder, owner.uid, owner.gid)
   // PostgreSQL refuses to be run by root.
@@ -129,7 +129,7 @@ export async function startBouncer(server: string) {
   const program = Bun.which('pgbouncer') ?? (existsSync('/usr/sbin/pgbouncer') ? '/usr/sbin/pgbouncer' : undefined)
   if (!program) return
   const { hostname, port: target, pathname, username } = new URL(server)
-  const folder = mkdtempSync(join(tmpdir(), 'atoll-bouncer-'))
+  const folder = createTempFolder('bouncer')
   const owner = unprivilegedUser()
   if (owner) chownSync(folder, owner.uid, owner.gid)
   const port = await freePort()

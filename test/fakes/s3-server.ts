@@ -1,8 +1,6 @@
 import crypto from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import S3rver from 's3rver'
+import { createTempFolder } from '../temp-folder'
 
 // Lists of several pages have tokens that the server encrypts by DES, which Bun does not have.
 for (const name of ['createCipheriv', 'createDecipheriv'] as const) {
@@ -16,7 +14,7 @@ for (const name of ['createCipheriv', 'createDecipheriv'] as const) {
 
 /** Starts a store that speaks the protocol of S3, with an empty bucket. `env` has the variables of its clients. */
 export async function startS3Server(bucket: string) {
-  const directory = mkdtempSync(join(tmpdir(), 's3-'))
+  const directory = createTempFolder('s3')
   const server = new S3rver({
     address: '127.0.0.1',
     port: 0,

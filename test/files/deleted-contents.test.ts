@@ -1,6 +1,4 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { config } from '../../src/config'
 import { DAY_MS, moveClock, now } from '../../src/core/clock'
@@ -11,12 +9,13 @@ import { purgeRemains } from '../../src/tenancy/purge'
 import { prepareRestoredTenant } from '../../src/tenancy/restored-tenants'
 import { createTenant, deleteTenant } from '../../src/tenancy/tenants'
 import { startS3Server } from '../fakes/s3-server'
+import { createTempFolder } from '../temp-folder'
 import { sha256Of } from './fixtures'
 
 setDefaultTimeout(60_000)
 
 const WEEK_MS = 7 * DAY_MS
-const folder = mkdtempSync(join(tmpdir(), 'deleted-contents-'))
+const folder = createTempFolder('deleted-contents')
 const NOT_ABORTED = new AbortController().signal
 let server: Awaited<ReturnType<typeof startS3Server>>
 let client: Bun.S3Client

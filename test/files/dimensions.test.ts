@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readDimensions } from '../../src/files/dimensions'
+import { createTempFolder } from '../temp-folder'
 import { makeAnimatedWebp, makeCmykJpeg, makeJpeg, makePng, withExif, withSegment } from './pictures'
 
-const path = join(mkdtempSync(join(tmpdir(), 'dimensions-')), 'draft')
+const path = join(createTempFolder('dimensions'), 'draft')
 
 async function read(picture: Uint8Array, type: string) {
   await Bun.write(path, picture)

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createS3Store } from '../../src/files/stores/s3'
 import { runThumbnailProcess } from '../../src/files/thumbnails/thumbnail-process'
 import { startFaultyProxy } from '../fakes/faulty-proxy'
 import { startS3Server } from '../fakes/s3-server'
+import { createTempFolder } from '../temp-folder'
 import { waitUntil } from '../wait-until'
 import { sha256Of } from './fixtures'
 import { inspect, makeJpeg } from './pictures'
@@ -14,7 +13,7 @@ setDefaultTimeout(60_000)
 
 let server: Awaited<ReturnType<typeof startS3Server>>
 let store: ReturnType<typeof createS3Store>
-const draft = join(mkdtempSync(join(tmpdir(), 'draft-')), 'draft')
+const draft = join(createTempFolder('draft'), 'draft')
 beforeAll(async () => {
   server = await startS3Server('files')
   store = openStore()

@@ -1,12 +1,11 @@
 import { expect, spyOn, test } from 'bun:test'
-import { mkdtempSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSyncedFile } from '../../src/files/synced-file'
+import { createTempFolder } from '../temp-folder'
 import { sha256Of } from './fixtures'
 
-const path = join(mkdtempSync(join(tmpdir(), 'synced-')), 'file')
+const path = join(createTempFolder('synced'), 'file')
 
 test('a large file is synchronized while it grows, and has all parts in their order', async () => {
   const probe = await open(`${path}-probe`, 'w')

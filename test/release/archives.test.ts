@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inflateRawSync } from 'node:zlib'
 import { createTarGz, createZip, type Entry } from '../../.release/archives'
@@ -14,7 +14,7 @@ const entries: Entry[] = [
 ]
 
 test('tar unpacks a .tar.gz with its contents, modes and times', () => {
-  const folder = mkdtempSync(join(createTempFolder(), 'tar-'))
+  const folder = createTempFolder('tar')
   const archive = join(folder, 'a.tar.gz')
   writeFileSync(archive, createTarGz(entries, TIME))
   const { success, stderr } = Bun.spawnSync(['tar', '-xzpf', archive, '-C', folder])

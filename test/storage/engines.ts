@@ -1,11 +1,9 @@
-import { mkdtempSync } from 'node:fs'
-import { join } from 'node:path'
-import { config } from '../../src/config'
 import { Postgres } from '../../src/storage/engines/postgres/engine'
 import { Sqlite, type SqliteOptions } from '../../src/storage/engines/sqlite/engine'
 import type { Engine } from '../../src/storage/port'
+import { createTempFolder } from '../temp-folder'
 
-export const freshFolder = () => mkdtempSync(join(config.ATOLL_TENANTS, 'suite-'))
+export const freshFolder = () => createTempFolder('suite')
 
 /** An engine with files in a folder of its own. */
 export const sqlite = (options: Partial<SqliteOptions> = {}) =>

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { handleRequest } from '../../../src/gateway'
+import { createTempFolder } from '../../temp-folder'
 import { createImportFixture, exportByIdentifier, importBody, toNdjson } from './import-fixtures'
 
 /** Runs a program, and returns what it printed, or undefined where it is missing or fails. */
@@ -55,7 +55,7 @@ describe.skipIf(!hasLibreOffice && !python)('an export that another program has 
   let folder: string
   let own: Awaited<ReturnType<typeof createImportFixture>>
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'atoll-spreadsheets-'))
+    folder = createTempFolder('spreadsheets')
     own = await createImportFixture()
     expect((await importBody(own)(toNdjson(lines))).body).toMatchObject({ imported: lines.length, failed: 0 })
     return () => rmSync(folder, { recursive: true })
@@ -121,6 +121,7 @@ describe.skipIf(!hasLibreOffice && !python)('an export that another program has 
       const file = await exportTo('pandas.csv')
       const script = `
 import sys, pandas
+import { createTempFolder } from '../../temp-folder'
 table = pandas.read_csv(sys.argv[1])
 table.to_csv(sys.argv[1] + ".index")
 table.to_csv(sys.argv[1] + ".plain", index=False)

@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTempFolder } from '../../temp-folder'
 import { waitUntil } from '../../wait-until'
 
 /** Published programs that speak S3, and how each is started with a bucket `files`. */
@@ -21,7 +21,7 @@ export const publishedStores = () =>
 
 /** Starts a program on a port of the loopback. */
 export async function startPublishedStore(name: ProgramName) {
-  const folder = mkdtempSync(join(tmpdir(), 'store-'))
+  const folder = createTempFolder('store')
   const taken = Bun.serve({ port: 0, fetch: () => new Response() })
   const port = taken.port!
   await taken.stop(true)

@@ -1,0 +1,29 @@
+import { expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { waitUntil } from './wait-until'
+
+const ENDINGS = {
+  'ends by itself': 'process.exit(0)',
+  'fails with an error': 'throw new Error("failed")',
+  'is killed': 'process.kill(process.pid, "SIGKILL")',
+}
+
+test.each(Object.entries(ENDINGS))(
+  'the folders of a process that %s are removed, though a program that it started still runs',
+  async (_, ending) => {
+    const source = `
+      import { createTempFolder } from ${JSON.stringify(resolve(import.meta.dir, 'temp-folder.ts'))}
+      const { pid } = Bun.spawn(['sleep', '60'], { stdio: ['ignore', 'ignore', 'ignore'] })
+      await Bun.write(Bun.stdout, JSON.stringify({ pid, folder: createTempFolder() }))
+      ${ending}`
+    const child = Bun.spawn([process.execPath, '-e', source], { stdout: 'pipe', stderr: 'ignore' })
+    const { pid, folder } = await child.stdout.json()
+    try {
+      await child.exited
+      expect(await waitUntil(() => !existsSync(dirname(folder)))).toBeTrue()
+    } finally {
+      process.kill(pid)
+    }
+  },
+)
