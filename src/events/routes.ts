@@ -1,8 +1,10 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { IdParams, SuccessShape } from '../core/shapes'
 import { sumEvents } from './aggregate'
 import * as records from './events'
+import { listFailingJobs, retryJob } from './failing-jobs'
 import { listKnownEvents } from './known-events'
 import {
   CountQuery,
@@ -10,13 +12,14 @@ import {
   EventCount,
   EventList,
   EventSum,
+  FailingJob,
   FilterOptions,
   KnownEvents,
   NewEvent,
   SumQuery,
 } from './shapes'
 
-export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
+const recordRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
   .use(guard('events'))
   .get('/', ({ ctx, query, request, set }) => records.list(ctx, query, { request, set }), {
     can: 'curator',
@@ -69,3 +72,29 @@ export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
       description: 'Subscribed plugins and integrations receive the event.',
     },
   })
+
+const jobRoutes = new Elysia({ prefix: '/jobs', tags: ['events'] })
+  .use(guard('events'))
+  .get('/failing', ({ ctx }) => listFailingJobs(ctx), {
+    can: 'privileged',
+    response: t.Array(FailingJob),
+    detail: {
+      operationId: 'listFailingJobs',
+      summary: 'List failing jobs',
+      description:
+        'Background jobs whose last attempt failed and that will be retried, at most 100, the next attempt first.',
+    },
+  })
+  .post('/:id/retry', ({ ctx, params }) => retryJob(ctx, params.id), {
+    can: 'privileged',
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape },
+    detail: {
+      operationId: 'retryJob',
+      summary: 'Retry a failing job now',
+      description: 'Runs the next attempt now. Jobs that wait behind this one follow once it succeeds.',
+    },
+  })
+
+/** The routes of events and of jobs that fail in the background. */
+export const eventRoutes = new Elysia().use(recordRoutes).use(jobRoutes)

@@ -93,3 +93,22 @@ export const EventSum = t.Object({
     ),
   ),
 })
+
+export const FailingJob = t.Object({
+  _id: id,
+  kind: t.String({ description: 'kind of job, such as `delivery`, `integration` or `mail`' }),
+  subject: t.Nullable(
+    t.Object({
+      kind: t.Union([t.Literal('plugin'), t.Literal('integration'), t.Literal('mail')]),
+      _id: id,
+      name: t.Nullable(t.String({ description: 'name of the plugin or integration; recipient of the mail' })),
+    }),
+    { description: 'record that the job works for; null for other kinds, and once it is deleted' },
+  ),
+  attempts: t.Number({ description: 'failed attempts so far' }),
+  error: t.Nullable(t.String({ description: 'error of the latest attempt' })),
+  waiting: t.Number({ description: 'jobs that wait behind this one, counted up to 1,000' }),
+  nextAttempt: time,
+  created: time,
+})
+export type FailingJob = Static<typeof FailingJob>

@@ -67,6 +67,11 @@ export const runJob: JobHandler = {
     }
   },
   onSettled: emitFailures,
+  async findSubject(db, { payload }) {
+    const { integration: _id } = payload as RunPayload
+    const row = await db.select({ name: integrations.name }).from(integrations).where(eq(integrations._id, _id)).get()
+    return row && { kind: 'integration', _id, ...row }
+  },
 }
 
 /** Returns an active integration, or undefined. */

@@ -137,6 +137,37 @@ export async function countQueue(db: Db): Promise<{ fresh: number; retried: numb
   return { fresh: Number(fresh), retried: Number(retried), oldestDue: times.length ? Math.min(...times) : undefined }
 }
 
+const MAX_COUNTED_BEHIND = 1_000
+
+/**
+ * Returns the jobs whose last attempt failed, the one that is tried next first, and how many jobs of their ordering
+ * keys wait behind them: up to 1,000.
+ */
+export async function listRetried(db: Db, limit: number): Promise<{ job: Job; behind: number }[]> {
+  const rows = await db
+    .select()
+    .from(jobs)
+    .where(and(isNotNull(jobs.due), ATTEMPT_FILTERS.retried))
+    .orderBy(asc(jobs.due), asc(jobs.seq))
+    .limit(limit)
+  return Promise.all(rows.map(async (job) => ({ job, behind: (await listQueuedSeqs(db, job.orderingKey)).length - 1 })))
+}
+
+const listQueuedSeqs = (db: Db, orderingKey: string) =>
+  db
+    .select({ seq: jobs.seq })
+    .from(jobs)
+    .where(isQueued(orderingKey))
+    .limit(MAX_COUNTED_BEHIND + 1)
+
+/** Makes a job whose last attempt failed due now. Returns false when there is none with this id. */
+export async function retryNow({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, _id: string): Promise<boolean> {
+  const isRetried = and(eq(jobs._id, _id), isNotNull(jobs.due), ATTEMPT_FILTERS.retried)
+  const job = await tx.update(jobs).set({ due: now() }).where(isRetried).returning().get()
+  if (job) tx.afterCommit(() => wake(tenant))
+  return job !== undefined
+}
+
 /** Tells whether a job is due. */
 export const hasDueJobs = async (db: Db): Promise<boolean> =>
   ((await findNextDueTime(db)) ?? Number.POSITIVE_INFINITY) <= now()

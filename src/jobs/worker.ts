@@ -4,7 +4,7 @@ import { FairShare } from '../core/fair-share'
 import { logError } from '../core/log'
 import { TooManyCalls } from '../core/outbound-calls'
 import { parseTrace, runInSpan, runInTrace } from '../core/trace'
-import type { Tx } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
 import { isOutgoingHeld, type Tenant } from '../tenancy/tenants'
 import { LeaseLost } from './leases'
 import {
@@ -36,7 +36,12 @@ export type JobHandler = {
   nextTime?(job: Job & { due: number }): { due: number; payload: NonNullable<unknown> } | undefined
   /** Stores the results of attempts in the transaction that ends them: those of one ordering key, in their order. */
   onSettled?(tenant: Tenant, tx: Tx, endings: [Job, JobResult][]): Promise<unknown>
+  /** Returns the record that a job works for, for people who see that it fails. */
+  findSubject?(db: Db, job: Job): Promise<JobSubject | undefined>
 }
+
+/** A record that has jobs, with its name for people, if it has one. */
+export type JobSubject = { kind: 'plugin' | 'integration' | 'mail'; _id: string; name: string | null }
 
 /** Why an attempt failed, for people who inspect the job, and whether to retry it. */
 export class JobError extends Error {

@@ -82,6 +82,11 @@ export const deliveryJob: JobHandler = {
     })
   },
   onSettled: recordAttempts,
+  async findSubject(db, { payload }) {
+    const { plugin } = payload as DeliveryPayload
+    const row = await db.select({ name: plugins.name }).from(plugins).where(eq(plugins._id, plugin)).get()
+    return row && { kind: 'plugin', _id: plugin, ...row }
+  },
 }
 
 const EMPTY_OUTCOME = { status: null, duration: null, answer: '', error: null }

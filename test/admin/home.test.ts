@@ -2,6 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser } from '../fakes/browser'
 import { createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
+import { startWebhookReceiver } from '../fakes/webhook-receiver'
 import { findLink, inspectScreen, openPage } from './admin-browser'
 
 setDefaultTimeout(240_000)
@@ -87,5 +88,34 @@ describe.skipIf(!hasBrowser)('the home screen in a browser', () => {
       expect(other.errors).toEqual([])
       await other.page.close()
     }
+  })
+
+  test('an admin sees a delivery that fails and what waits behind it, and retries it', async () => {
+    const receiver = startWebhookReceiver()
+    receiver.answer = () => 503
+    const env = { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' }
+    await using server = await startAtoll({ at: createTempFolder(), env }, '--demo')
+    const { page, errors } = await openPage()
+    await page.goto(await findLink(server, '/admin/link'))
+    await page.waitForURL('**/admin/home')
+    const call = apiOf(page, server)
+    await page.getByText('Nothing failed in the last 30 days.').waitFor()
+    const subscribedEvents = [{ source: 'shop', hookUrl: `${receiver.url}/orders` }]
+    await call('POST', '/api/plugins', { name: 'Warehouse', subscribedEvents })
+    for (const eventName of ['placed', 'paid']) await call('POST', '/api/events', { source: 'shop', eventName })
+    const failing = page.getByRole('list', { name: 'Failing now' })
+    await failing.getByRole('link', { name: 'Delivery to Warehouse' }).waitFor()
+    await failing.getByText('The endpoint answered 503.').waitFor()
+    await failing.getByText(/failed attempts?, next .*, 1 waiting behind it/).waitFor()
+    expect(await page.getByText('Nothing failed in the last 30 days.').count()).toBe(0)
+    await inspectScreen(page, 'home-failing')
+    receiver.answer = () => 200
+    await failing.getByRole('button', { name: 'Retry now' }).click()
+    await failing.waitFor({ state: 'detached' })
+    await page.getByText('Nothing failed in the last 30 days.').waitFor()
+    expect(receiver.deliveries.slice(-2).map(({ body }) => body.eventName)).toEqual(['placed', 'paid'])
+    expect(errors).toEqual([])
+    await page.close()
+    await receiver.stop()
   })
 })

@@ -36,7 +36,7 @@ const POSSIBLE: Record<string, string[]> = {
   'what is repeated that was accepted before': [
     ...['POST /api/payments/events/:id/replay', 'POST /api/integrations/:id/runs/:runId/replay'],
     ...['POST /api/plugins/:id/deliveries/:deliveryId/replay', 'POST /api/plugins/:id/reload'],
-    ...['POST /api/lambdas/:id/rollback', 'POST /api/sites/rollback'],
+    ...['POST /api/lambdas/:id/rollback', 'POST /api/sites/rollback', 'POST /api/jobs/:id/retry'],
   ],
   'a choice, a role or a price instead of another one': [
     ...['POST /api/invites', 'POST /api/workspaces/:id/activate', 'PUT /api/workspaces/:id/members/:userId'],

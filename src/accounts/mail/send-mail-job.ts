@@ -84,6 +84,11 @@ export const sendMailJob: JobHandler = {
       },
     }
   },
+  async findSubject(db, { payload }) {
+    const { mail: _id } = payload as { mail: string }
+    const row = await db.select({ name: mails.recipient }).from(mails).where(eq(mails._id, _id)).get()
+    return row && { kind: 'mail', _id, ...row }
+  },
 }
 
 /** Reserves a mail of the day's quota, if there is one. Returns the problem when the quota is used up. */

@@ -660,6 +660,16 @@ export interface paths {
         };
         get: operations["getEvent"];
     };
+    "/api/jobs/failing": {
+        parameters: {
+        };
+        get: operations["listFailingJobs"];
+    };
+    "/api/jobs/{id}/retry": {
+        parameters: {
+        };
+        post: operations["retryJob"];
+    };
     "/api/files": {
         parameters: {
         };
@@ -2005,6 +2015,22 @@ export interface components {
             yearlyPriceId?: string;
             monthlyPlanId?: string;
             yearlyPlanId?: string;
+        };
+        FailingJob: {
+            _id: string;
+            kind: string;
+            subject: components["schemas"]["FailingJobSubject"] | null;
+            attempts: number;
+            error: string | null;
+            waiting: number;
+            nextAttempt: string;
+            created: string;
+        };
+        FailingJobSubject: {
+            /** @enum {string} */
+            kind: "plugin" | "integration" | "mail";
+            _id: string;
+            name: string | null;
         };
         Field: {
             key: string;
@@ -4252,6 +4278,8 @@ export type EventCountGroup = components['schemas']['EventCountGroup'];
 export type EventSum = components['schemas']['EventSum'];
 export type EventSumGroup = components['schemas']['EventSumGroup'];
 export type ExternalIds = components['schemas']['ExternalIds'];
+export type FailingJob = components['schemas']['FailingJob'];
+export type FailingJobSubject = components['schemas']['FailingJobSubject'];
 export type Field = components['schemas']['Field'];
 export type FieldIndex = components['schemas']['FieldIndex'];
 export type FieldMax = components['schemas']['FieldMax'];
@@ -7932,6 +7960,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Event"];
+                };
+            };
+        };
+    };
+    listFailingJobs: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailingJob"][];
+                };
+            };
+        };
+    };
+    retryJob: {
+        parameters: {
+            path: {
+                id: string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
                 };
             };
         };

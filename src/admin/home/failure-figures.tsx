@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { api, fetchData } from '../api/client'
 import type { Event } from '../api/schema'
 import { fillDays, firstDayShown } from './daily-values'
+import { FailingJobs, failingJobsQuery } from './failing-jobs'
 import { EmptyHint, FigureGroup, FigureRow } from './figure-row'
 
 const MAX_FAILURES = 1_000
@@ -15,8 +16,8 @@ const FAILURE_LINKS: Record<string, { to: string; label: string }> = {
 
 const toDaily = (events: Event[]) => fillDays(events.map(({ created }) => [created.slice(0, 10), 1] as const))
 
-/** What failed for good in the background lately. */
-export function FailureFigures() {
+/** What fails in the background, which admins can retry, and what failed for good lately. */
+export function FailureFigures({ isAdmin }: { isAdmin: boolean }) {
   const from = firstDayShown()
   const { data, error } = useQuery({
     queryKey: ['events', 'failures', from],
@@ -26,11 +27,13 @@ export function FailureFigures() {
     },
     refetchInterval: 60_000,
   })
+  const { data: failingJobs = [] } = useQuery({ ...failingJobsQuery, enabled: isAdmin })
   if (error) return null
   const byKind = Object.entries(Object.groupBy(data ?? [], ({ kind }) => kind))
   return (
     <FigureGroup title="Automation">
-      {!byKind.length && (
+      {isAdmin && <FailingJobs />}
+      {!byKind.length && !failingJobs.length && (
         <EmptyHint
           text="Nothing failed in the last 30 days."
           action="Show integrations"

@@ -29,7 +29,7 @@ export function Home() {
           {isAdmin && <DashboardSection blueprints={blueprints} />}
           <div className={classes.columns}>
             {isAdmin && <PeopleFigures />}
-            {readsEvents && <FailureFigures />}
+            {readsEvents && <FailureFigures isAdmin={isAdmin} />}
             {isAdmin && <AiFigures />}
             {isAdmin && <PaymentFigures />}
             {isAdmin && <StorageFigure />}

@@ -248,6 +248,8 @@ const table = `
     200 POST /api/integration-sources/status
     200 POST /api/integration-sources/:id/status
     200 GET /api/integrations/
+    200 GET /api/jobs/failing
+    200 POST /api/jobs/:id/retry
     200 GET /api/integrations/due-times
     200 GET /api/integrations/:id
     201 POST /api/integrations/

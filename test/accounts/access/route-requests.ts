@@ -267,6 +267,7 @@ export const requests: Record<string, BuildRequest> = {
   'PATCH /api/integrations/:id': withBody(integration, { name: 'changed' }),
   'DELETE /api/integrations/:id': integration,
   'GET /api/integrations/:id/runs': integration,
+  'POST /api/jobs/:id/retry': async (at) => ({ path: { id: await at.failingJob() } }),
   'POST /api/integrations/:id/runs/:runId/replay': async (at) => ({ path: await at.run() }),
   'POST /api/mcp/': () => ({
     headers: { accept: 'application/json, text/event-stream' },

@@ -3,8 +3,10 @@ import { issueApiToken } from '../../../src/accounts/api-tokens'
 import { registerUser } from '../../../src/accounts/users/users'
 import { threads } from '../../../src/ai/tables'
 import { app } from '../../../src/app'
+import { HOUR_MS, now } from '../../../src/core/clock'
 import { files } from '../../../src/files/tables'
 import { handleRequest } from '../../../src/gateway'
+import { jobs } from '../../../src/jobs/tables'
 import { transition } from '../../../src/payments/subscriptions/state-machine'
 import { providerEvents } from '../../../src/payments/tables'
 import { deliveries } from '../../../src/plugins/tables'
@@ -180,6 +182,14 @@ export async function createTenantFixture() {
       await admin.post(`/webhooks/${id}`, {})
       const [run] = (await admin.get(`/integrations/${id}/runs`)) as [{ _id: string }]
       return { id, runId: run._id }
+    },
+    /** Inserts a job whose first attempt failed, and returns its ID. */
+    failingJob: async () => {
+      const _id = Bun.randomUUIDv7() as string
+      const times = { due: now() + HOUR_MS, created: now() }
+      const row = { _id, kind: 'mail', orderingKey: _id, payload: {}, state: 'waiting' as const, attempts: 1, ...times }
+      await tenant.write((tx) => tx.insert(jobs).values(row))
+      return _id
     },
     thing: async () => (await admin.post('/blueprints/things/entities', { title: name() })).identifier as string,
     block: async () => (await admin.post('/blocks', { name: name(), content: '' }))._id as string,
