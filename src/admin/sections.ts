@@ -19,12 +19,17 @@ const sections: readonly Section[] = [
   settingsSection,
 ]
 
+/** Returns the pages that a user with these roles sees. */
+export const filterPages = <P extends Pick<Page, 'roles'>>(pages: readonly P[], roles: readonly string[]): P[] =>
+  pages.filter((page) => !page.roles || page.roles.some((role) => roles.includes(role)))
+
 /** Returns the sections of the side bar with the pages that a user with these roles sees. */
 export const listSections = (roles: readonly string[]): Section[] =>
   sections
     .map((section) => ({
       ...section,
-      pages: section.pages.filter((page) => !page.roles || page.roles.some((role) => roles.includes(role))),
+      pages: filterPages(section.pages, roles),
+      actions: filterPages(section.actions ?? [], roles),
     }))
     .filter(({ pages }) => pages.length > 0)
 

@@ -1,16 +1,17 @@
 import { UnstyledButton } from '@mantine/core'
 import { useHotkeys } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
-import { lazy, Suspense } from 'react'
-import { observable, useObservable } from '../api/observable'
+import { lazy, Suspense, useEffect } from 'react'
+import { useObservable } from '../api/observable'
 import type { Me } from '../api/schema'
 import classes from './frame.module.css'
+import { openings, openPalette } from './palette-opening'
 import barClasses from './phone-bar.module.css'
 
-const CommandPalette = lazy(async () => ({ default: (await import('./command-palette')).CommandPalette }))
+const PRELOAD_DELAY_MS = 1_000 // by then, the first screen has loaded
 
-const openings = observable(0)
-const openPalette = () => openings.set(openings.get() + 1)
+const loadPalette = () => import('./command-palette')
+const CommandPalette = lazy(async () => ({ default: (await loadPalette()).CommandPalette }))
 
 /** Opens the command palette. */
 export const CommandPaletteButton = ({ isPhone }: { isPhone: boolean }) => (
@@ -25,9 +26,14 @@ export const CommandPaletteButton = ({ isPhone }: { isPhone: boolean }) => (
   </UnstyledButton>
 )
 
-/** The command palette, which is loaded when it is first opened by its button or by Ctrl-K. */
+/** The command palette, which its button or Ctrl-K opens. */
 export function LazyCommandPalette({ me }: { me: Me }) {
   const opening = useObservable(openings)
   useHotkeys([['mod+K', openPalette]], [], true)
+  useEffect(() => {
+    // A failed download is repeated when the palette is opened.
+    const timer = setTimeout(() => loadPalette().catch(() => {}), PRELOAD_DELAY_MS)
+    return () => clearTimeout(timer)
+  }, [])
   return <Suspense>{opening > 0 && <CommandPalette key={opening} me={me} />}</Suspense>
 }

@@ -3,29 +3,54 @@ import { Modal, VisuallyHidden } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { Spotlight, spotlight } from '@mantine/spotlight'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { type KeyboardEvent, useEffect } from 'react'
+import { useObservable } from '../api/observable'
 import type { Me } from '../api/schema'
 import classes from './command-palette.module.css'
-import { useCommands } from './commands'
+import { type Command, useCommands } from './commands'
+import { isEntered, paletteQuery } from './palette-opening'
 
 const SEARCH_DELAY_MS = 150
 const MAX_COMMANDS_OF_A_GROUP = 8
 
-/** Finds screens, blueprints, entities and users by what is typed. It opens when it is shown. */
+/** Finds actions, screens, blueprints, entities, users and documents by what is typed. It opens when it is shown. */
 export function CommandPalette({ me }: { me: Me }) {
-  const [query, setQuery] = useState('')
-  const [words] = useDebouncedValue(query.trim(), SEARCH_DELAY_MS)
+  const query = useObservable(paletteQuery)
+  const entered = useObservable(isEntered)
+  const words = query.trim()
+  const [searchedWords] = useDebouncedValue(words, SEARCH_DELAY_MS)
   const navigate = useNavigate()
-  const groups = useCommands(me, words).filter(({ commands }) => commands.length > 0)
+  const groups = useCommands(me, words, searchedWords).filter(({ commands }) => commands.length > 0)
+  const first = groups[0]?.commands[0]
+
+  const run = ({ to, search, hash, href }: Command) => {
+    if (href) open(href, '_blank', 'noopener')
+    else void navigate({ to, hash, search: (search ?? {}) as never })
+  }
   useEffect(() => spotlight.open(), [])
+  useEffect(() => {
+    if (!entered || !first) return
+    isEntered.set(false)
+    spotlight.close()
+    run(first)
+  })
+  const handleKey = ({ key }: KeyboardEvent) => {
+    if (key === 'Enter' && !document.querySelector('[data-action][data-selected]')) isEntered.set(true)
+  }
+  const changeQuery = (text: string) => {
+    isEntered.set(false)
+    paletteQuery.set(text)
+  }
+
   return (
     <Spotlight.Root
       query={query}
-      onQueryChange={setQuery}
+      onQueryChange={changeQuery}
       shortcut={null}
       centered={false}
       yOffset="12vh"
       overlayProps={{ blur: 0, backgroundOpacity: 0.35 }}
+      transitionProps={{ duration: 0 }}
       classNames={{ actionsGroup: classes.group }}
       scrollable
       maxHeight="60vh"
@@ -33,7 +58,11 @@ export function CommandPalette({ me }: { me: Me }) {
       <VisuallyHidden>
         <Modal.Title>Find anything</Modal.Title>
       </VisuallyHidden>
-      <Spotlight.Search placeholder="Screens, blueprints, entities, users" aria-label="Find anything" />
+      <Spotlight.Search
+        placeholder="Actions, screens, settings, entities, users"
+        aria-label="Find anything"
+        onKeyDown={handleKey}
+      />
       <Spotlight.ActionsList>
         {groups.map(({ label, commands }) => (
           <Spotlight.ActionsGroup key={label} label={label}>
@@ -43,12 +72,12 @@ export function CommandPalette({ me }: { me: Me }) {
                 label={command.label}
                 description={command.description}
                 leftSection={<command.icon size={18} stroke={1.6} aria-hidden />}
-                onClick={() => navigate({ to: command.to })}
+                onClick={() => run(command)}
               />
             ))}
           </Spotlight.ActionsGroup>
         ))}
-        {groups.length === 0 && <Spotlight.Empty>Nothing has this name.</Spotlight.Empty>}
+        {groups.length === 0 && <Spotlight.Empty>No results for “{words}”</Spotlight.Empty>}
       </Spotlight.ActionsList>
     </Spotlight.Root>
   )

@@ -8,7 +8,7 @@ const GROUPS: readonly (readonly [title: string, keys: readonly Keys[]])[] = [
   [
     'Everywhere',
     [
-      ['Ctrl K', 'finds screens, blueprints, entities and users'],
+      ['Ctrl K', 'finds actions, screens, settings, entities and users'],
       ['?', 'shows these keyboard shortcuts'],
       ['Esc', 'closes the panel, menu or dialog'],
       ['Ctrl Enter', 'saves a form'],

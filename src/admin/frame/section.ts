@@ -4,6 +4,10 @@ import type { TablerIcon } from '@tabler/icons-react'
 export type Page = {
   label: string
   path: string
+  /** Filters in its address, such as which part is open. */
+  search?: Record<string, string>
+  /** Further words by which the command palette finds it. */
+  keywords?: string
   /** Only users with one of these roles see it; the server decides about each request anyway. */
   roles?: readonly string[]
 }
@@ -15,4 +19,6 @@ export type Section = {
   path: string
   icon: TablerIcon
   pages: readonly Page[]
+  /** Screens that begin something. The command palette finds them. */
+  actions?: readonly Page[]
 }

@@ -6,5 +6,5 @@ export const homeSection: Section = {
   label: 'Home',
   path: '/home',
   icon: IconHome,
-  pages: [{ label: 'Home', path: '/home' }],
+  pages: [{ label: 'Home', path: '/home', keywords: 'dashboard overview start' }],
 }

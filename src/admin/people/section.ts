@@ -7,8 +7,17 @@ export const peopleSection: Section = {
   path: '/people',
   icon: IconUsers,
   pages: [
-    { label: 'Users', path: '/people/users', roles: ['admin'] },
-    { label: 'Workspaces', path: '/people/workspaces' },
-    { label: 'Roles', path: '/people/roles', roles: ['admin'] },
+    {
+      label: 'Users',
+      path: '/people/users',
+      roles: ['admin'],
+      keywords: 'accounts members customers invite impersonate',
+    },
+    { label: 'Workspaces', path: '/people/workspaces', keywords: 'teams groups organizations members' },
+    { label: 'Roles', path: '/people/roles', roles: ['admin'], keywords: 'permissions access' },
+  ],
+  actions: [
+    { label: 'New user', path: '/people/users/new', roles: ['admin'], keywords: 'create add invite account member' },
+    { label: 'New workspace', path: '/people/workspaces/new', keywords: 'create add team' },
   ],
 }
