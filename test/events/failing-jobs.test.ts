@@ -77,7 +77,7 @@ test('nobody but an admin sees or retries failing jobs, and another tenant has n
   await createOrderPlugin(as('admin'), [`${receiver.url}/hooks`])
   await emitAndDeliver(tenant, newOrderEvent(1))
   const [{ _id }] = (await as('admin').get('/jobs/failing')).body
-  for (const name of ['user', 'editor']) {
+  for (const name of ['user', 'editor'] as const) {
     expect(statusAndCode(await as(name).get('/jobs/failing'))).toEqual([403, 'FORBIDDEN'])
     expect(statusAndCode(await as(name).post(`/jobs/${_id}/retry`))).toEqual([403, 'FORBIDDEN'])
   }
