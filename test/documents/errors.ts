@@ -239,7 +239,7 @@ export const NOT_FOUND_NAMES = [
     'entity',
     'file',
   ],
-  ...['event', 'file', 'identity', 'integration', 'integration source', 'invite', 'invoice', 'lambda', 'member'],
+  ...['event', 'file', 'identity', 'integration', 'integration source', 'invite', 'invoice', 'job', 'lambda', 'member'],
   ...[
     'passkey',
     'plan',

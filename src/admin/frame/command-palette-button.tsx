@@ -5,7 +5,7 @@ import { lazy, Suspense, useEffect } from 'react'
 import { useObservable } from '../api/observable'
 import type { Me } from '../api/schema'
 import classes from './frame.module.css'
-import { openings, openPalette } from './palette-opening'
+import { openings, openPalette } from './palette-state'
 import barClasses from './phone-bar.module.css'
 
 const PRELOAD_DELAY_MS = 1_000 // by then, the first screen has loaded

@@ -8,7 +8,7 @@ import { useObservable } from '../api/observable'
 import type { Me } from '../api/schema'
 import classes from './command-palette.module.css'
 import { type Command, useCommands } from './commands'
-import { isEntered, paletteQuery } from './palette-opening'
+import { isEntered, paletteQuery } from './palette-state'
 
 const SEARCH_DELAY_MS = 150
 const MAX_COMMANDS_OF_A_GROUP = 8

@@ -14,7 +14,7 @@ import { toEntityLabel } from '../data/entity-label'
 import { entitySearchQuery } from '../data/entity-queries'
 import { toUserLabel, userSearchQuery } from '../people/user-queries'
 import { filterPages, listSections } from '../sections'
-import { ACCOUNT_PAGES, BLUEPRINT_ACTIONS, DOCUMENTS } from './findable'
+import { ACCOUNT_PAGES, BLUEPRINT_ACTIONS, DOCUMENTS } from './command-catalog'
 import type { Page, Section } from './section'
 
 /** Something that the palette finds, and where it leads: a route of the page, or another address (`href`). */
