@@ -48,6 +48,7 @@ import blueprintCodesPg from './postgres/0060_blueprint_codes.sql' with { type: 
 import originalMessagesPg from './postgres/0061_original_messages.sql' with { type: 'text' }
 import subscriptionPausesPg from './postgres/0062_subscription_pauses.sql' with { type: 'text' }
 import marksOfWordsPg from './postgres/0063_marks_of_words.sql' with { type: 'text' }
+import mailedCodesPg from './postgres/0064_mailed_codes.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -115,6 +116,7 @@ import blueprintCodes from './sqlite/0060_blueprint_codes.sql' with { type: 'tex
 import originalMessages from './sqlite/0061_original_messages.sql' with { type: 'text' }
 import subscriptionPauses from './sqlite/0062_subscription_pauses.sql' with { type: 'text' }
 import marksOfWords from './sqlite/0063_marks_of_words.sql' with { type: 'text' }
+import mailedCodes from './sqlite/0064_mailed_codes.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -189,6 +191,7 @@ export const tenantMigrations: Migrations = {
     originalMessages,
     subscriptionPauses,
     marksOfWords,
+    mailedCodes,
   ],
   postgres: [
     accountsPg,
@@ -240,6 +243,7 @@ export const tenantMigrations: Migrations = {
     originalMessagesPg,
     subscriptionPausesPg,
     marksOfWordsPg,
+    mailedCodesPg,
   ],
   schema: readSchema(schema),
   rewriting: [48],

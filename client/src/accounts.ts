@@ -21,6 +21,8 @@ export type NewAccount = {
 }
 /** What proves who somebody is, where the sign-in is older than ten minutes. */
 export type Proof = { currentPassword?: string; code?: string }
+/** What proves that somebody read a mail: the token of its link, or its code. */
+export type MailProof = { token: string } | { email: string; code: string }
 export type ProfileChange = Partial<Omit<NewAccount, 'email'>> &
   Proof & {
     email?: string | null
@@ -148,17 +150,18 @@ export function createAccount(transport: Transport) {
     /** Forgotten passwords. */
     password: {
       /**
-       * Sends a mail with a link, if the address belongs to an account.
+       * Sends a mail with a code and a link, if the address belongs to an account.
        * @example
        * await client.password.forgot('grace@example.com')
        */
       forgot: (email: string, init: Init = {}) => post<{ success: true }>('/api/password/forgot', { email }, init),
       /**
-       * Sets a new password with the token of the mail. All sessions end.
+       * Sets a new password with the code of the mail, or with the token of its link. All sessions end.
        * @example
-       * await client.password.reset({ token, password: 'a new and better one' })
+       * const email = 'grace@example.com'
+       * await client.password.reset({ email, code: await askForCode(), password: 'a new and better one' })
        */
-      reset: (change: { token: string; password: string }, init: Init = {}) =>
+      reset: (change: MailProof & { password: string }, init: Init = {}) =>
         post<{ success: true }>('/api/password/reset', change, init),
     },
   }

@@ -1,4 +1,4 @@
-export type { AtollProfile, AtollSession, NewAccount, ProfileChange, Proof, SignInInit } from './accounts'
+export type { AtollProfile, AtollSession, MailProof, NewAccount, ProfileChange, Proof, SignInInit } from './accounts'
 export type { AtollAgent, AtollThread, ChatMessage, ChatPart, ChatRequest, ChatUsage, ClientTool } from './ai'
 export type {
   AtollEvent,

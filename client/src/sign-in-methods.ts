@@ -1,4 +1,4 @@
-import type { Proof } from './accounts'
+import type { MailProof, Proof } from './accounts'
 import { type SignInInit, startSession } from './accounts'
 import { platform } from './platform'
 import { type Init, type Transport, toSearch, toSegment } from './transport'
@@ -51,12 +51,15 @@ export function createSignInMethods(transport: Transport) {
       signInByLink: (token: string, init: SignInInit = {}) =>
         startSession(transport, '/api/signin/email/link', { token }, init),
       /**
-       * Confirms an address with the token of a mail.
+       * Confirms an address with the code of a mail, or with the token of its link.
        * @example
-       * await client.email.verify(token)
+       * const { email } = await client.me()
+       * if (email) await client.email.verify({ email, code: await askForCode() })
        */
-      verify: (token: string, init: Init = {}) =>
-        request<{ success: true }>('POST', '/api/email/verify', { ...init, json: { token }, isOpen: true }),
+      verify: (proof: string | MailProof, init: Init = {}) =>
+        request<{ success: true }>('POST', '/api/email/verify', {
+          ...{ ...init, json: typeof proof === 'string' ? { token: proof } : proof, isOpen: true },
+        }),
       /**
        * Sends the mail that confirms the user's address again.
        * @example

@@ -920,7 +920,7 @@ CREATE TABLE "one_time_tokens" (
   user text not null references users (_id) on delete cascade,
   data text not null,
   expires integer not null
-) strict, without rowid;
+, code text, email_key text, code_expires integer) strict, without rowid;
 
 CREATE INDEX one_time_tokens_of_user on one_time_tokens (user);
 
@@ -984,4 +984,6 @@ CREATE INDEX entities_to_alter on entities (blueprint, seq) where form = -1;
 
 CREATE INDEX entities_by_change on entities (blueprint, updated, created, seq);
 
-pragma user_version = 51;
+CREATE INDEX one_time_tokens_of_address on one_time_tokens (email_key) where code is not null;
+
+pragma user_version = 52;

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../storage/columns'
 
@@ -117,6 +118,14 @@ export const oneTimeTokens = sqliteTable(
       .references(() => users._id, { onDelete: 'cascade' }),
     data: text({ mode: 'json' }).$type<Record<string, string>>().notNull(),
     expires: timestamp().notNull(),
+    /** The hash of the code that may be entered in place of the token, with the normalized address of the mail. */
+    code: text(),
+    emailKey: text('email_key'),
+    codeExpires: timestamp('code_expires'),
   },
-  (table) => [index('one_time_tokens_of_user').on(table.user), index('one_time_tokens_by_end').on(table.expires)],
+  (table) => [
+    index('one_time_tokens_of_user').on(table.user),
+    index('one_time_tokens_by_end').on(table.expires),
+    index('one_time_tokens_of_address').on(table.emailKey).where(sql`code is not null`),
+  ],
 )

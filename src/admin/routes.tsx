@@ -35,6 +35,16 @@ const resetPassword = createRoute({
   path: 'reset-password',
   component: lazyRouteComponent(() => import('./sign-in/reset-password'), 'ResetPassword'),
 })
+const verifyEmail = createRoute({
+  getParentRoute: () => rootRoute,
+  path: 'verify-email',
+  component: lazyRouteComponent(() => import('./sign-in/mail-link'), 'VerifyEmail'),
+})
+const revertEmail = createRoute({
+  getParentRoute: () => rootRoute,
+  path: 'revert-email',
+  component: lazyRouteComponent(() => import('./sign-in/mail-link'), 'RevertEmail'),
+})
 
 const index = createRoute({
   getParentRoute: () => frameRoute,
@@ -72,6 +82,8 @@ export const router = createRouter({
     link,
     emailLink,
     resetPassword,
+    verifyEmail,
+    revertEmail,
     ...operatorRoutes,
     frameRoute.addChildren([
       index,

@@ -25,6 +25,8 @@ export async function openServer(finishLastly: () => Promise<void> = async () =>
   const { databases } = await import('../tenancy/databases')
   const { endReaderThreads } = await import('../tenancy/reader-threads')
   const listener = await openPortsOrExplain()
+  // Links in mails name the port, also where any free one was taken.
+  config.ATOLL_PORT ||= Number(new URL(listener.url).port)
   const background = startBackgroundWork()
   stopAtSignals(async (signal) => {
     log.info({ event: 'stop', signal })

@@ -7,7 +7,7 @@ import { runDueJobs } from '../../src/jobs/runner'
 import { FORBIDDEN, INVALID_TOKEN } from '../expectations'
 import { startSmtpServer } from '../fakes/smtp-server'
 import { type ApiClient, createTestTenant, statusAndCode, type TestUser } from '../test-tenant'
-import { createMailFixture, extractCode, password } from './mail/mail-fixtures'
+import { createMailFixture, extractToken, password } from './mail/mail-fixtures'
 import {
   advanceClock,
   bearer,
@@ -230,7 +230,7 @@ describe('credential changes where mail is configured', () => {
     /** The code in the latest mail to an address. */
     const codeTo = async (to: string) => {
       await runDueJobs(tenant)
-      return extractCode(box.to(to).at(-1)?.text ?? '')
+      return extractToken(box.to(to).at(-1)?.text ?? '')
     }
     expect((await anonymous.post('/email/verify', { token: await codeTo(old) })).status).toBe(200)
     const profile = async () => {
@@ -337,7 +337,7 @@ describe('credential changes where mail is configured', () => {
     await ada.post('/me', { email: `right-${first}` })
     await runDueJobs(tenant)
     const notice = box.to(first).find(({ text }) => text.includes('another e-mail address'))!
-    expect(extractCode(notice.text)).toBe('')
+    expect(extractToken(notice.text)).toBe('')
     expect(await tenant.db.query('select count(*) from email_changes')).toEqual([[0]])
   })
 

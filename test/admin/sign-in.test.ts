@@ -97,19 +97,53 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     const readCode = async () => {
       for (;;) {
         const [mail] = (await root('GET', '/api/mails?to=ada@example.com')).body
-        const code = mail && /\n\n([\w-]{20,})\n\n/.exec(mail.text ?? '')?.[1]
+        const code = mail && /^(\d{8})$/m.exec(mail.text ?? '')?.[1]
         if (code) return code
         await Bun.sleep(50)
       }
     }
     const code = await readCode()
-    await page.goto(`${server.url}/admin/reset-password?token=${code}`)
+    await page.getByLabel('Code from the mail').fill(code)
     await page.getByRole('textbox', { name: 'New password' }).fill('another horse')
     await page.getByRole('button', { name: 'Change the password' }).click()
     await page.getByText('Your password was changed. Sign in with it.').waitFor()
     await signInByPassword(page, 'another horse')
     await page.getByRole('button', { name: 'Account of ada' }).waitFor()
     expect(withoutRefusals(errors)).toEqual([])
+  })
+
+  test('a user confirms an address, and undoes its change, by the links of mails once a button is pressed', async () => {
+    await using own = await openServer()
+    const { page, errors, server } = own
+    const admin = await callAs(server.url, 'ada')
+    await admin('POST', '/api/users', { username: 'grace', email: 'grace@example.com', password: PASSWORD })
+    const grace = await callAs(server.url, 'grace')
+    await grace('POST', '/api/me', { email: 'hopper@example.com' })
+    const readLink = async (to: string) => {
+      for (;;) {
+        const [mail] = (await admin('GET', `/api/mails?to=${to}&state=kept`)).body
+        const link = /^http.*\/admin\/.*$/m.exec(mail?.text ?? '')?.[0]
+        if (link) return new URL(link)
+        await Bun.sleep(50)
+      }
+    }
+    const [confirm, undo] = [await readLink('hopper@example.com'), await readLink('grace@example.com')]
+    expect([confirm.port, undo.port]).toEqual([new URL(server.url).port, new URL(server.url).port])
+    await page.goto(`${server.url}${confirm.pathname}${confirm.search}${confirm.hash}`)
+    await page.getByRole('button', { name: 'Confirm address' }).waitFor()
+    await inspectScreen(page, 'verify-email')
+    await page.getByRole('button', { name: 'Confirm address' }).click()
+    await page.getByText('Your e-mail address is confirmed.').waitFor()
+    expect((await grace('GET', '/api/me')).body).toMatchObject({ email: 'hopper@example.com', emailVerified: true })
+    await page.goto('about:blank')
+    await page.goto(`${server.url}${undo.pathname}${undo.search}${undo.hash}`)
+    await page.getByRole('button', { name: 'Undo the change' }).waitFor()
+    await inspectScreen(page, 'revert-email')
+    await page.getByRole('button', { name: 'Undo the change' }).click()
+    await page.getByText('Your account has its former e-mail address again').waitFor()
+    const [found] = (await admin('GET', '/api/users?username=grace')).body
+    expect(found.email).toBe('grace@example.com')
+    expect(errors).toEqual([])
   })
 
   test('a user signs in by the code of a mail, and by the link of another once the button is pressed', async () => {

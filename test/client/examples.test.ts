@@ -22,10 +22,17 @@ const hookExamples = all.filter(isHook)
 
 /** Asks for the mail that the example needs before it begins. */
 const MAIL_BEFORE: Record<string, { path: string; email: string } | undefined> = {
-  'accounts.reset': { path: '/api/password/forgot', email: USERS.hopper },
+  'accounts.reset': { path: '/api/password/forgot', email: USERS.grace },
   'sign-in-methods.signInByLink': { path: '/api/signin/email', email: USERS.grace },
 }
-const NEEDS_TOKEN = ['accounts.reset', 'sign-in-methods.signInByLink', 'sign-in-methods.verify']
+/** Examples that wait for the mail of another user than the one who signed up for them. */
+const RECIPIENTS: Record<string, string | undefined> = {
+  'accounts.reset': USERS.grace,
+  'sign-in-methods.requestSignIn': USERS.grace,
+  'sign-in-methods.signInByCode': USERS.grace,
+  'sign-in-methods.signInByLink': USERS.grace,
+}
+const NEEDS_TOKEN = ['sign-in-methods.signInByLink']
 
 /** What examples find around them. */
 const createContext = (fixtures: object) => `
@@ -209,8 +216,8 @@ describe.skipIf(!hasBrowser)('the examples in a browser', () => {
   let recipient: string | undefined
   const prepare = async (page: Page) => {
     await page.exposeFunction('codeFromApp', (secret: string) => codeAt(decodeBase32(secret), stepAt(Date.now())))
-    await page.exposeFunction('codeFromMail', () => findInMail(startedAt, /^(\d{8})$/m))
-    await page.exposeFunction('tokenFromMail', () => findInMail(startedAt, /token=([\w-]{43})/, recipient))
+    await page.exposeFunction('codeFromMail', () => findInMail(startedAt, /^(\d{8})$/m, recipient))
+    await page.exposeFunction('tokenFromMail', () => findInMail(startedAt, /(?:token=|#)([\w-]{43})/, recipient))
     const devtools = await page.context().newCDPSession(page)
     await devtools.send('WebAuthn.enable')
     await devtools.send('WebAuthn.addVirtualAuthenticator', {
@@ -246,7 +253,7 @@ describe.skipIf(!hasBrowser)('the examples in a browser', () => {
     const { page } = await openClient()
     startedAt = new Date(Date.now() - 1).toISOString()
     const mail = MAIL_BEFORE[name]
-    recipient = mail?.email
+    recipient = RECIPIENTS[name]
     if (mail) expect((await server.anonymous('POST', mail.path, { email: mail.email })).status).toBe(200)
     const run = `run(${JSON.stringify(name)}, ${NEEDS_TOKEN.includes(name)})`
     await page.evaluate(

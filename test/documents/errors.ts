@@ -83,7 +83,10 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   INTERNAL: [[500], 'A bug, or a failure that the log explains under the request id in `details`.'],
   INVALID_AMOUNT: [[400], 'The amount is not positive, or its currency or the connected provider cannot hold it.'],
   INVALID_CHALLENGE: [[400, 401], 'The sign-in or registration has expired; start again.'],
-  INVALID_CODE: [[401, 403], 'The code of a second factor or of a mail is wrong, has expired, or was used before.'],
+  INVALID_CODE: [
+    [400, 401, 403],
+    'The code of a second factor or of a mail is wrong, has expired, or was used before.',
+  ],
   INVALID_COUPON_DATA: [[400], 'The coupon would make no sense; `details` lists the problems.'],
   INVALID_CREDENTIALS: [[401, 403], 'The username or password is wrong.'],
   INVALID_INPUT: [

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { config } from '../../src/config'
 import { runDueJobs } from '../../src/jobs/runner'
-import { extractCode } from '../accounts/mail/mail-fixtures'
+import { extractToken } from '../accounts/mail/mail-fixtures'
 import { createSignedInClient } from '../accounts/session-fixtures'
 import { nextPagePath } from '../entities/fixtures'
 import { FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from '../expectations'
@@ -125,7 +125,7 @@ describe('invites to a workspace', () => {
       await runDueJobs(tenant)
       const token = box
         .to(to)
-        .map(({ text }) => extractCode(text))
+        .map(({ text }) => extractToken(text))
         .find(Boolean)
       expect((await me.post('/email/verify', { token })).status).toBe(200)
       expect((await me.post('/invites', accept(workspace))).status).toBe(200)

@@ -1,6 +1,6 @@
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
 import { now, toIsoString } from '../../core/clock'
-import { isTimingSafeEqual, sha256 } from '../../core/crypto'
+import { sha256 } from '../../core/crypto'
 import type { HttpContext } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { getSettings } from '../../platform/settings/tenant-settings'
@@ -12,6 +12,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import { authSettings } from '../auth-settings'
 import { revokeAllCredentials } from '../credential-revocation'
 import { throwInvalidToken } from '../mail/verification'
+import { isCode, MAX_CODE_TRIES, WRONG_CODE } from '../mail-codes'
 import { completeFirstFactor, completeSignUp, type SignInUser, signupClosed } from '../signin'
 import { countAttempt, recordSuccess } from '../signin-throttle'
 import { countSignup } from '../signup-throttle'
@@ -22,7 +23,6 @@ import { assertEmailSignInAllowed } from './request'
 import type { EmailCode, EmailLink } from './shapes'
 import { emailSignIns } from './tables'
 
-const MAX_CODE_TRIES = 5
 const MAX_USERNAME_ATTEMPTS = 5
 
 type Mailbox = { email: string; emailKey: string }
@@ -37,12 +37,7 @@ export async function signInByEmailCode(tenant: Tenant, { request, code, authTyp
   const subjects = { account: signIn, address: clientNetwork(answer.request), of: 'e-mail code' as const }
   await countAttempt(tenant, subjects)
   const mailbox = await tenant.write((tx) => consumeCode(tx, signIn, code))
-  if (!mailbox)
-    throw new Problem(
-      401,
-      'INVALID_CODE',
-      'The code is wrong or has expired. After five wrong codes, request another mail.',
-    )
+  if (!mailbox) throw new Problem(401, ...WRONG_CODE)
   await recordSuccess(tenant, subjects)
   return completeFirstFactor(tenant, await findOrCreateUser(tenant, mailbox, answer.request), authType, answer)
 }
@@ -77,8 +72,7 @@ async function consumeCode(tx: Tx, signIn: string, code: string): Promise<Mailbo
     )
     .returning()
     .get()
-  // People copy codes with the spaces around them.
-  if (!row?.code || !isTimingSafeEqual(row.code, sha256(code.replace(/\s/g, '')))) return
+  if (!row || !isCode(row.code, code)) return
   await endSignIns(tx, row)
   return row
 }

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { and, eq, gt, lt } from 'drizzle-orm'
 import { HOUR_MS, now, toIsoString } from '../../core/clock'
 import { generateToken, sha256 } from '../../core/crypto'
@@ -13,13 +12,13 @@ import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tenant } from '../../tenancy/tenants'
 import { authSettings } from '../auth-settings'
 import { assertMailQuota, queueRequestedMail } from '../mail/mails'
+import { generateCode } from '../mail-codes'
 import { countMailRequest } from '../mail-request-throttle'
 import { listProviders } from '../social/provider-config'
 import { users } from '../tables'
 import { emailSignIns } from './tables'
 
 const CODE_TTL_MS = 15 * 60_000
-const CODE_DIGITS = 8
 
 /** Returns the ways besides passwords and passkeys in which users of a tenant sign in. */
 export const getSignInMethods = async (tenant: Tenant) => ({
@@ -75,7 +74,7 @@ export async function issueEmailSignIn(
   tenant: Tenant,
   signIn: string,
 ): Promise<{ code: string; token: string } | undefined> {
-  const [code, token] = [`${randomInt(10 ** CODE_DIGITS)}`.padStart(CODE_DIGITS, '0'), generateToken()]
+  const [code, token] = [generateCode(), generateToken()]
   const change = { code: sha256(code), link: sha256(token), expires: toIsoString(now() + CODE_TTL_MS) }
   const isOpen = and(eq(emailSignIns._id, signIn), gt(emailSignIns.expires, toIsoString(now())))
   const row = await tenant.write((tx) => tx.update(emailSignIns).set(change).where(isOpen).returning().get())

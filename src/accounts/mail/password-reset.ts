@@ -8,14 +8,15 @@ import { writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import { revokeSignIns } from '../credential-revocation'
 import { countMailRequest } from '../mail-request-throttle'
-import { consumeOneTimeToken, findOneTimeToken } from '../one-time-tokens'
+import { consumeTokenByHash, findTokenByHash } from '../one-time-tokens'
 import { hashPassword } from '../passwords'
 import { users } from '../tables'
 import { emitUserUpdated } from '../users/events'
 import { requireValidPassword } from '../users/users'
 import { toWorkOwner } from '../work-owner'
 import { assertMailQuota, queueRequestedMail } from './mails'
-import { throwInvalidToken } from './verification'
+import type { PasswordReset } from './shapes'
+import { resolveMailProof, throwInvalid } from './verification'
 
 /**
  * Queues a password reset for the user with this address, if there is one. The user is only looked up after the
@@ -43,19 +44,20 @@ export const passwordResetJob: JobHandler = {
 }
 
 /**
- * Sets the password of a user whose token proves that they read mail at their verified address. All sessions and API
+ * Sets the password of a user whose token or code proves that they read mail at their verified address. All sessions and API
  * tokens end, and so does a pending change of the address.
- * @throws 400 INVALID_INPUT, INVALID_TOKEN
+ * @throws 400 INVALID_CODE, INVALID_INPUT, INVALID_TOKEN
  */
-export async function resetPassword(tenant: Tenant, token: string, password: string, request: Request) {
+export async function resetPassword(tenant: Tenant, { password, ...proof }: PasswordReset, request: Request) {
   requireValidPassword(password)
+  const token = await resolveMailProof(tenant, 'passwordReset', proof)
   // Hashing is expensive, so an invalid token is rejected before.
-  if (!(await findOneTimeToken(tenant.db, 'passwordReset', token))) throwInvalidToken()
+  if (!(await findTokenByHash(tenant.db, 'passwordReset', token))) throwInvalid(proof)
   const hash = await hashPassword(toWorkOwner(tenant, request), password)
   await writeInvalidating(tenant, 'actors', async (tx) => {
-    const { user: _id, data } = (await consumeOneTimeToken(tx, 'passwordReset', token)) ?? throwInvalidToken()
+    const { user: _id, data } = (await consumeTokenByHash(tx, 'passwordReset', token)) ?? throwInvalid(proof)
     const user = await tx.select().from(users).where(eq(users._id, _id)).get()
-    if (!user?.emailVerified || user.emailKey !== data.emailKey) return throwInvalidToken()
+    if (!user?.emailVerified || user.emailKey !== data.emailKey) return throwInvalid(proof)
     await revokeSignIns(tx, _id)
     const change = { password: hash, version: user.version + 1, updated: toIsoString(now()) }
     const changed = await tx.update(users).set(change).where(eq(users._id, _id)).returning().get()

@@ -14,6 +14,7 @@ import {
   MailTemplateChange,
   PasswordReset,
   RenderedMail,
+  RevertToken,
   TemplateParams,
 } from './shapes'
 import { listTemplates, previewTemplate, sendTestMail } from './tenant-templates'
@@ -59,11 +60,16 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
         'Queues a mail with sample values to the e-mail address of the caller, as the saved template makes it.',
     },
   })
-  .post('/email/verify', ({ ctx, body }) => verifyEmail(ctx, body.token), {
+  .post('/email/verify', ({ ctx, body }) => verifyEmail(ctx, body), {
     open: true,
     body: EmailVerification,
     response: { 200: SuccessShape, 400: ProblemShape, 409: ProblemShape },
-    detail: { operationId: 'verifyEmail', summary: 'Verify an e-mail address' },
+    detail: {
+      operationId: 'verifyEmail',
+      summary: 'Verify an e-mail address',
+      description:
+        'Takes the token of the link in the mail, or the address and the code: eight digits, valid for ten minutes and five tries. One of both can be used once.',
+    },
   })
   .post('/email/verification', ({ ctx, request }) => resendVerification(ctx, request), {
     can: 'user',
@@ -72,7 +78,7 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
   })
   .post('/email/revert', ({ ctx, body }) => revertEmailChange(ctx, body.token), {
     open: true,
-    body: EmailVerification,
+    body: RevertToken,
     response: { 200: SuccessShape, 400: ProblemShape, 409: ProblemShape },
     detail: {
       operationId: 'revertEmailChange',
@@ -91,9 +97,14 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
       description: 'Sends a mail to this address if a user has verified it. The answer is the same for every address.',
     },
   })
-  .post('/password/reset', ({ ctx, body, request }) => resetPassword(ctx, body.token, body.password, request), {
+  .post('/password/reset', ({ ctx, body, request }) => resetPassword(ctx, body, request), {
     open: true,
     body: PasswordReset,
     response: { 200: SuccessShape, 400: ProblemShape },
-    detail: { operationId: 'resetPassword', summary: 'Reset a password' },
+    detail: {
+      operationId: 'resetPassword',
+      summary: 'Reset a password',
+      description:
+        'Takes the token of the link in the mail, valid for one hour, or the address and the code: eight digits, valid for ten minutes and five tries. Ends all sessions and API tokens of the user.',
+    },
   })

@@ -14,7 +14,7 @@ import { renderMail } from '../../platform/mail/templates'
 import type { Tx } from '../../storage/port'
 import { isOutgoingHeld, type Tenant } from '../../tenancy/tenants'
 import { issueEmailSignIn } from '../email-signin/request'
-import { issueOneTimeToken } from '../one-time-tokens'
+import { issueTokenAndCode } from '../one-time-tokens'
 import { type UserRow, users } from '../tables'
 import { fullNameOf } from '../users/users'
 import { issueRevertToken } from './email-changes'
@@ -106,15 +106,15 @@ async function reserveMail(tenant: Tenant, template: MailRow['template']) {
 }
 
 /**
- * Returns whether the recipient of a mail is still an address of the user. Only a verification code goes to a pending
+ * Returns whether the recipient of a mail is still an address of the user. Only a verification goes to a pending
  * address.
  */
 const isCurrentRecipient = ({ template, recipient, recipientKey }: MailRow, { emailKey, pendingEmail }: UserRow) =>
   template === 'verification' && pendingEmail !== null ? recipient === pendingEmail : recipientKey === emailKey
 
 /**
- * Issues the token that proves that the user has read the mail, with a code for a sign-in. The token is an empty string
- * for a template without one, and for a mail with sample values. Returns undefined when a sign-in has ended.
+ * Issues the token, and for some templates the code, that proves that the user has read the mail. The token is an empty
+ * string for a template without one, and for a mail with sample values. Returns undefined when a sign-in has ended.
  */
 async function issueMailToken(
   tenant: Tenant,
@@ -124,8 +124,8 @@ async function issueMailToken(
   if (template === 'emailSignIn') return issueEmailSignIn(tenant, data.signIn ?? '')
   if (template === 'emailChanged') return { token: data.change ? await issueRevertToken(tenant, data.change) : '' }
   if (!user || (template !== 'verification' && template !== 'passwordReset')) return { token: '' }
-  const about = { emailKey: recipientKey, email: recipient }
-  return { token: await tenant.write((tx) => issueOneTimeToken(tx, template, user, about)) }
+  const mailbox = { emailKey: recipientKey, email: recipient }
+  return tenant.write((tx) => issueTokenAndCode(tx, template, user, mailbox))
 }
 
 async function buildTemplateValues(tenant: Tenant, mail: MailRow, user: UserRow | undefined, issued: IssuedToken) {

@@ -27,7 +27,9 @@ export const MailTemplate = t.Object({
     subject: t.String(),
     text: t.String(),
     html: t.Nullable(t.String()),
-    link: t.Nullable(t.String({ description: 'a page of the first website; null without one' })),
+    link: t.Nullable(
+      t.String({ description: 'a page of the first website, else of this server; null for mails without a link' }),
+    ),
   }),
   custom: MailTemplateChange,
   placeholders: t.Array(t.String({ description: 'a value that {{name}} stands for' })),
@@ -45,6 +47,20 @@ export const MailQuery = t.Object({
 })
 
 const token = text(200, 1)
-export const EmailVerification = t.Object({ token })
+export const RevertToken = t.Object({ token })
 export const ForgottenPassword = t.Object({ email })
-export const PasswordReset = t.Object({ token, password: text(1_000) })
+
+/** What a mail proves the reading of: the token of its link, or its code. */
+const mailProof = {
+  token: t.Optional(t.String({ minLength: 1, maxLength: 200, description: 'the token of the link' })),
+  email: t.Optional(
+    t.String({ minLength: 1, maxLength: 320, description: 'with `code`: the address that got the mail' }),
+  ),
+  code: t.Optional(
+    t.String({ minLength: 1, maxLength: 100, description: 'eight digits of the mail, valid for ten minutes' }),
+  ),
+}
+export const EmailVerification = t.Object(mailProof)
+export type MailProof = Static<typeof EmailVerification>
+export const PasswordReset = t.Object({ ...mailProof, password: text(1_000) })
+export type PasswordReset = Static<typeof PasswordReset>

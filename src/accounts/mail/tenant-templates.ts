@@ -1,19 +1,17 @@
 import type { Static } from '@sinclair/typebox'
-import { config, isTlsServer } from '../../config'
 import { now, toIsoString } from '../../core/clock'
 import { notFound, Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
-import { isLoopbackHost } from '../../http/allowed-origins'
 import { toPlainValues } from '../../platform/mail/plain-text'
 import { type TemplateChange, templateSettings } from '../../platform/mail/template-settings'
 import { type Mail, renderMail, type Template, type TemplateName, templates } from '../../platform/mail/templates'
 import { appSettings } from '../../platform/settings/app-settings'
 import { getSettings } from '../../platform/settings/tenant-settings'
-import { listAssignedHosts } from '../../tenancy/hosts'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../context'
 import { fullNameOf, getUser } from '../users/users'
 import { assertMailQuota, queueRepeatableMail } from './mails'
+import { getApiUrl, getPublicHost, toOwnPage } from './server-address'
 import type { MailTemplate } from './shapes'
 
 /** Returns a template as the tenant uses it: its own parts, and the standard ones for the rest. */
@@ -21,27 +19,31 @@ export async function getTemplate(tenant: Tenant, name: TemplateName): Promise<T
   return { ...(await getStandardTemplate(tenant, name)), ...(await getSettings(tenant, templateSettings))[name] }
 }
 
-/** The link of a standard template leads to a page of the tenant's first website. */
+/** The link of a standard template leads to a page of the tenant's first website, else to one of this server. */
 async function getStandardTemplate(tenant: Tenant, name: TemplateName): Promise<Template> {
-  const { path, ...standard } = templates[name]
+  const { page, ...standard } = templates[name]
+  if (!page) return standard
   const [website] = (await getSettings(tenant, appSettings)).websiteUrls
-  return { ...standard, link: website && path ? website.replace(/\/+$/, '') + path : undefined }
+  const link = website ? website.replace(/\/+$/, '') + page.ofWebsite : await toOwnPage(tenant, page.own)
+  return { ...standard, link }
 }
 
 /** Returns the values that the mails of a tenant have in common. */
 export async function getCommonValues(tenant: Tenant) {
-  const [website = ''] = (await getSettings(tenant, appSettings)).websiteUrls
-  return { site: URL.parse(website)?.host ?? tenant.tenant, api: await getApiUrl(tenant) }
+  const { websiteUrls, name = '' } = await getSettings(tenant, appSettings)
+  const host = URL.parse(websiteUrls[0] ?? '')?.host
+  return {
+    product: toProductName(name) || host || (await getPublicHost(tenant)) || NAMELESS_PRODUCT,
+    site: host ?? tenant.tenant,
+    api: await getApiUrl(tenant),
+  }
 }
 
-/** Returns the URL of a tenant's API on its first assigned host, or an empty string without one. */
-async function getApiUrl({ tenant }: Tenant): Promise<string> {
-  const [host] = await listAssignedHosts(tenant)
-  if (!host) return ''
-  return isLoopbackHost(host)
-    ? `${isTlsServer() ? 'https' : 'http'}://${host}:${config.ATOLL_PORT}/api`
-    : `https://${host}/api`
-}
+const MAX_PRODUCT_NAME_LENGTH = 60
+/** What mails call a product without a name, a website or a host. */
+const NAMELESS_PRODUCT = 'this service'
+
+const toProductName = (name: string) => [...name.replace(/\s+/g, ' ').trim()].slice(0, MAX_PRODUCT_NAME_LENGTH).join('')
 
 const NAMES = Object.keys(templates) as TemplateName[]
 const PLACEHOLDER = /\{\{[#^]?([\w.]+)\}\}/g

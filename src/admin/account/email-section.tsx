@@ -5,6 +5,7 @@ import { api, fetchData } from '../api/client'
 import { findFieldError } from '../api/problem'
 import { sendWithProof } from '../api/proof'
 import type { Me } from '../api/schema'
+import { MailedCodeInput } from '../sign-in/mailed-code-input'
 import { showNotice } from '../ui/notices'
 import { PanelSection } from '../ui/panel-section'
 import { ProblemMessage } from '../ui/problem-message'
@@ -24,7 +25,7 @@ export function EmailSection({ me }: { me: Me }) {
           )}
         </Group>
         {pendingEmail && <Text size="sm">{pendingEmail} replaces it as soon as you confirm it.</Text>}
-        {(pendingEmail || (email && !emailVerified)) && <AddressConfirmation />}
+        {(pendingEmail || (email && !emailVerified)) && <AddressConfirmation email={pendingEmail ?? email ?? ''} />}
         <NewAddressForm />
       </Stack>
     </PanelSection>
@@ -32,10 +33,10 @@ export function EmailSection({ me }: { me: Me }) {
 }
 
 /** Takes the code from the mail, and sends the mail again. */
-function AddressConfirmation() {
-  const [token, setToken] = useState('')
+function AddressConfirmation({ email }: { email: string }) {
+  const [code, setCode] = useState('')
   const confirm = useMutation({
-    mutationFn: () => fetchData(api.POST('/api/email/verify', { body: { token: token.trim() } })),
+    mutationFn: () => fetchData(api.POST('/api/email/verify', { body: { email, code } })),
     onSuccess: async () => {
       await refetchAccount()
       showNotice('Your e-mail address is confirmed.')
@@ -53,14 +54,8 @@ function AddressConfirmation() {
   return (
     <form onSubmit={submit}>
       <Group align="flex-end" gap="xs">
-        <TextInput
-          label="Code from the mail"
-          description="Or open the link in the mail."
-          autoComplete="off"
-          value={token}
-          onChange={(event) => setToken(event.currentTarget.value)}
-        />
-        <Button type="submit" variant="default" loading={confirm.isPending} disabled={!token.trim()}>
+        <MailedCodeInput description="Or open the link in the mail." value={code} onType={setCode} />
+        <Button type="submit" variant="default" loading={confirm.isPending} disabled={!code.trim()}>
           Confirm address
         </Button>
         <Button variant="subtle" loading={sendAgain.isPending} onClick={() => sendAgain.mutate()}>

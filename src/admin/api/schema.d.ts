@@ -1866,7 +1866,9 @@ export interface components {
             authType?: "oauth";
         };
         EmailVerification: {
-            token: string;
+            token?: string;
+            email?: string;
+            code?: string;
         };
         EmbeddingList: {
             /** @constant */
@@ -3210,7 +3212,9 @@ export interface components {
             challenge?: string;
         };
         PasswordReset: {
-            token: string;
+            token?: string;
+            email?: string;
+            code?: string;
             password: string;
         };
         PaymentsConfiguration: {
@@ -3567,6 +3571,9 @@ export interface components {
         RestoredTenantFiles: {
             count: number;
             missing: string[];
+        };
+        RevertToken: {
+            token: string;
         };
         Rule: {
             /** @enum {string} */
@@ -4492,6 +4499,7 @@ export type ResponseFormatJsonSchemaJsonSchema = components['schemas']['Response
 export type ResponseFormatText = components['schemas']['ResponseFormatText'];
 export type RestoredTenant = components['schemas']['RestoredTenant'];
 export type RestoredTenantFiles = components['schemas']['RestoredTenantFiles'];
+export type RevertToken = components['schemas']['RevertToken'];
 export type Rule = components['schemas']['Rule'];
 export type SecondFactor = components['schemas']['SecondFactor'];
 export type Session = components['schemas']['Session'];
@@ -5703,7 +5711,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EmailVerification"];
+                "application/json": components["schemas"]["RevertToken"];
             };
         };
         responses: {

@@ -51,7 +51,7 @@ const toFields = (template: MailTemplate): FormField[] => [
   },
   {
     ...{ key: 'link', type: 'url', required: false, title: 'Link' },
-    description: `An address with {{token}}. Empty: ${template.standard.link ?? 'a code instead, as the tenant has no website'}.`,
+    description: `An address with {{token}}. Default: ${template.standard.link ?? 'none'}.`,
   },
   { key: 'preview', type: 'text', required: false, Input: createPreview(template) },
 ]

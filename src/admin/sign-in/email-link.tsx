@@ -5,17 +5,15 @@ import { useEffect, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { startSession } from '../api/queries'
 import { FullPage } from '../ui/full-page'
+import { readMailToken } from './mail-token'
 import { RemovedPasswordForm } from './removed-password-form'
 import { findChallenge, SecondFactorForm } from './second-factor-form'
 import { SignInProblem } from './sign-in-problem'
 
-/** The token of the mail: in the fragment, or in the query. */
-const readToken = () => location.hash.slice(1) || new URLSearchParams(location.search).get('token') || ''
-
 /** Signs in by the link of a mail once somebody presses the button: mail scanners only open the page. */
 export function EmailLink() {
   const navigate = useNavigate()
-  const [token] = useState(readToken)
+  const [token] = useState(readMailToken)
   useEffect(() => {
     document.title = 'Sign in'
   }, [])

@@ -1,8 +1,9 @@
-import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core'
+import { Anchor, Button, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { AddressForm } from './address-form'
+import { MailedCodeInput } from './mailed-code-input'
 import { RemovedPasswordForm } from './removed-password-form'
 import { findChallenge } from './second-factor-form'
 import { SignInProblem } from './sign-in-problem'
@@ -62,14 +63,7 @@ function CodeForm({ request, onDone, onChallenge }: CodeFormProps) {
         <Text size="sm" c="dimmed">
           If this address can sign in here, a mail is on its way. Its code is valid for 15 minutes.
         </Text>
-        <TextInput
-          label="Code from the mail"
-          autoComplete="one-time-code"
-          inputMode="numeric"
-          autoFocus
-          value={code}
-          onChange={(event) => setCode(event.currentTarget.value)}
-        />
+        <MailedCodeInput autoFocus value={code} onType={setCode} />
         {signIn.error && !findChallenge(signIn.error) && <SignInProblem error={signIn.error} />}
         <Button type="submit" size="sm" loading={signIn.isPending} disabled={!code.trim()}>
           Sign in

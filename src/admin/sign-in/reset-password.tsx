@@ -1,4 +1,4 @@
-import { Anchor, Button, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Anchor, Button, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useState } from 'react'
@@ -7,29 +7,29 @@ import { findFieldError } from '../api/problem'
 import { FullPage } from '../ui/full-page'
 import { showNotice } from '../ui/notices'
 import { AddressForm } from './address-form'
+import { readMailToken } from './mail-token'
+import { MailedCodeInput } from './mailed-code-input'
 import { SignInProblem } from './sign-in-problem'
 
-/** The token of the mail: in the fragment or, as the standard mails write it, in the query. */
-const readToken = () => location.hash.slice(1) || new URLSearchParams(location.search).get('token') || ''
-
-/** Sends the mail that lets somebody replace a forgotten password, and takes the token of that mail. */
+/** Sends the mail that lets somebody replace a forgotten password, and takes the link or the code of that mail. */
 export function ResetPassword() {
-  const [token] = useState(readToken)
-  const [isSent, setIsSent] = useState(false)
+  const [token] = useState(readMailToken)
+  const [email, setEmail] = useState<string>()
   useEffect(() => {
     document.title = 'Forgotten password'
   }, [])
   return (
     <FullPage>
       <Title order={1} mb="xs">
-        {token || isSent ? 'Choose a new password' : 'Forgotten password'}
+        {token || email ? 'Choose a new password' : 'Forgotten password'}
       </Title>
-      {token || isSent ? (
-        <NewPasswordForm token={token} />
+      {token || email ? (
+        <NewPasswordForm token={token} email={email} />
       ) : (
-        <AddressForm send={requestMail} onSent={() => setIsSent(true)}>
+        <AddressForm send={requestMail} onSent={setEmail}>
           <Text size="sm" c="dimmed">
-            Enter the e-mail address of your account. You will get a mail with a link to choose a new password.
+            Enter the e-mail address of your account. You will get a mail with a code and a link to choose a new
+            password.
           </Text>
         </AddressForm>
       )}
@@ -42,14 +42,19 @@ export function ResetPassword() {
   )
 }
 
-const requestMail = (email: string) => fetchData(api.POST('/api/password/forgot', { body: { email } }))
+/** Requests the mail, and returns its address. */
+const requestMail = async (email: string) => {
+  await fetchData(api.POST('/api/password/forgot', { body: { email } }))
+  return email
+}
 
-function NewPasswordForm({ token }: { token: string }) {
+function NewPasswordForm({ token, email }: { token: string; email: string | undefined }) {
   const navigate = useNavigate()
-  const [typedToken, setTypedToken] = useState(token)
+  const [code, setCode] = useState('')
   const [password, setPassword] = useState('')
+  const proof = token ? { token } : { email, code }
   const reset = useMutation({
-    mutationFn: () => fetchData(api.POST('/api/password/reset', { body: { token: typedToken.trim(), password } })),
+    mutationFn: () => fetchData(api.POST('/api/password/reset', { body: { ...proof, password } })),
     onSuccess: async () => {
       showNotice('Your password was changed. Sign in with it.')
       await navigate({ to: '/home', search: {}, replace: true })
@@ -66,17 +71,10 @@ function NewPasswordForm({ token }: { token: string }) {
         {!token && (
           <>
             <Text size="sm" c="dimmed">
-              If an account has confirmed this address, a mail is on its way. Open its link, or enter its code here. It
-              is valid for one hour.
+              If an account has confirmed this address, a mail is on its way. Enter its code here within ten minutes, or
+              open its link within an hour.
             </Text>
-            <TextInput
-              label="Code from the mail"
-              autoComplete="off"
-              autoFocus
-              value={typedToken}
-              error={errorOf('token')}
-              onChange={(event) => setTypedToken(event.currentTarget.value)}
-            />
+            <MailedCodeInput autoFocus value={code} onType={setCode} />
           </>
         )}
         <PasswordInput
@@ -88,8 +86,8 @@ function NewPasswordForm({ token }: { token: string }) {
           error={errorOf('password')}
           onChange={(event) => setPassword(event.currentTarget.value)}
         />
-        {reset.error && !errorOf('token') && !errorOf('password') && <SignInProblem error={reset.error} />}
-        <Button type="submit" size="sm" loading={reset.isPending} disabled={!typedToken.trim() || !password}>
+        {reset.error && !errorOf('password') && <SignInProblem error={reset.error} />}
+        <Button type="submit" size="sm" loading={reset.isPending} disabled={!(token || code.trim()) || !password}>
           Change the password
         </Button>
       </Stack>

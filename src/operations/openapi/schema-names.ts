@@ -86,6 +86,7 @@ const SCHEMA_NAMES = new Map<unknown, string>([
   [accounts.RefreshedTokens, 'RefreshedTokens'],
   [accounts.RefreshedCookie, 'RefreshedCookie'],
   [mail.EmailVerification, 'EmailVerification'],
+  [mail.RevertToken, 'RevertToken'],
   [passkeys.PasskeyRegistrationOptions, 'PasskeyRegistrationOptions'],
   [passkeys.PasskeySignInOptions, 'PasskeySignInOptions'],
   [passkeys.PasskeySignInStart, 'PasskeySignInStart'],

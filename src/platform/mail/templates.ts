@@ -6,80 +6,78 @@ export type TemplateName = keyof Static<typeof templateSettings.shape>
 export type Template = {
   subject: string
   text: string
-  /** The path of the page on the tenant's website that handles the mail. */
-  path?: string
   /** Default: generated from the text. */
   html?: string
   link?: string
 }
+/** A standard template, with the pages that handle its link: one of the tenant's website, and the server's own. */
+type StandardTemplate = Template & { page?: { ofWebsite: string; own: string } }
+
 /** The content of a mail. */
 export type Mail = { subject: string; text: string; html: string }
 
-const API_URL_TEMPLATE = '{{#api}}{{api}}{{/api}}{{^api}}/api{{/api}}'
-
-/** Returns the text for a link if the tenant has a website, else for the code and the route that accepts it. */
-const linkOrCode = (link: string, code: string, route: string) =>
-  `{{#link}}${link}\n\n{{link}}{{/link}}{{^link}}${code}\n\n{{token}}\n\nEnter it in the app that asked for it, or send it as the token to POST ${API_URL_TEMPLATE}${route}.{{/link}}`
-
-/** The default texts of mails. */
-export const templates: Record<TemplateName, Template> = {
-  verification: {
-    subject: 'Confirm your e-mail address',
-    path: '/verify-email?token={{token}}',
-    text: `Hello,
-
-somebody entered this e-mail address at {{site}}. ${linkOrCode('Confirm it here:', 'This code confirms it:', '/email/verify')}
-
-If this was not you, ignore this mail.`,
-  },
-  passwordReset: {
-    subject: 'Choose a new password',
-    path: '/reset-password?token={{token}}',
-    text: `Hello{{#name}} {{name}}{{/name}},
-
-somebody asked for a new password for your account at {{site}}. ${linkOrCode('Choose one within an hour:', 'This code is valid for one hour:', '/password/reset')}
-
-If this was not you, ignore this mail. Your password stays as it is.`,
-  },
-  emailSignIn: {
-    subject: 'Sign in to {{site}}',
-    path: '/sign-in?token={{token}}',
-    text: `Hello,
-
-somebody asked to sign in at {{site}} with this e-mail address. Enter this code where you asked for it:
-
-{{code}}
-
-{{#link}}Or open this link:
+/** Returns the part of a text that has a link, if the mail has one. */
+const withLink = (text: string) => `{{#link}}${text}
 
 {{link}}
 
-{{/link}}This mail lets you sign in once, within the next 15 minutes. Do not pass it on to anybody.
+{{/link}}`
+
+/** The default texts of mails. */
+export const templates: Record<TemplateName, StandardTemplate> = {
+  verification: {
+    subject: 'Confirm your e-mail address for {{product}}',
+    page: { ofWebsite: '/verify-email?token={{token}}', own: 'verify-email#{{token}}' },
+    text: `Hello,
+
+somebody entered this e-mail address at {{product}}. Enter this code there to confirm it, within ten minutes:
+
+{{code}}
+
+${withLink('Or open this link, within three days:')}If this was not you, ignore this mail.`,
+  },
+  passwordReset: {
+    subject: 'Choose a new password for {{product}}',
+    page: { ofWebsite: '/reset-password?token={{token}}', own: 'reset-password#{{token}}' },
+    text: `Hello{{#name}} {{name}}{{/name}},
+
+somebody asked for a new password for your account at {{product}}. Enter this code there to choose one, within ten minutes:
+
+{{code}}
+
+${withLink('Or open this link, within an hour:')}If this was not you, ignore this mail. Your password stays as it is.`,
+  },
+  emailSignIn: {
+    subject: 'Sign in to {{product}}',
+    page: { ofWebsite: '/sign-in?token={{token}}', own: 'email-link#{{token}}' },
+    text: `Hello,
+
+somebody asked to sign in at {{product}} with this e-mail address. Enter this code where you asked for it:
+
+{{code}}
+
+${withLink('Or open this link:')}This mail lets you sign in once, within the next 15 minutes. Do not pass it on to anybody.
 
 If this was not you, ignore this mail.`,
   },
   invitation: {
-    subject: 'An invitation to a workspace at {{site}}',
-    path: '/invites',
+    subject: 'An invitation to a workspace at {{product}}',
+    page: { ofWebsite: '/invites', own: 'account' },
     text: `Hello,
 
-you are invited to {{#workspace}}the workspace "{{workspace}}"{{/workspace}}{{^workspace}}a workspace{{/workspace}} at {{site}}. {{#link}}Sign in there with this e-mail address to accept or to decline:
+you are invited to {{#workspace}}the workspace "{{workspace}}"{{/workspace}}{{^workspace}}a workspace{{/workspace}} at {{product}}. Sign in there with this e-mail address to accept or to decline{{#link}}:
 
-{{link}}{{/link}}{{^link}}To accept or to decline:
-
-1. Sign in with this e-mail address, or sign up with it: POST ${API_URL_TEMPLATE}/signin or ${API_URL_TEMPLATE}/signup.
-2. Confirm the address by the code that is mailed to you: POST ${API_URL_TEMPLATE}/email/verify.
-3. Find the invitation by GET ${API_URL_TEMPLATE}/invites, and answer it by POST ${API_URL_TEMPLATE}/invites.{{/link}}
+{{link}}{{/link}}{{^link}}.{{/link}}
 
 If you do not expect this, ignore this mail.`,
   },
   /** A mail of an integration. */
   message: { subject: '{{subject}}', text: '{{text}}' },
   newDevice: {
-    subject: 'A new sign-in at {{site}}',
+    subject: 'A new sign-in at {{product}}',
     text: `Hello{{#name}} {{name}}{{/name}},
 
-somebody signed in to your account at {{site}} from a new device:
+somebody signed in to your account at {{product}} from a new device:
 
 {{time}}
 {{device}}
@@ -88,23 +86,25 @@ somebody signed in to your account at {{site}} from a new device:
 If this was not you, change your password. That ends all other sessions.`,
   },
   passwordRemoved: {
-    subject: 'Your password at {{site}} was removed',
+    subject: 'Your password at {{product}} was removed',
     text: `Hello,
 
-you have just proved that this e-mail address is yours by signing in to {{site}} with it. Until then the address of your account was not confirmed, and somebody else could have created the account in your name. To be safe, its password was removed, and all other sessions have ended.
+you have just proved that this e-mail address is yours by signing in to {{product}} with it. Until then the address of your account was not confirmed, and somebody else could have created the account in your name. To be safe, its password was removed, and all other sessions have ended.
 
 Choose a new password in your account, or go on signing in by e-mail.`,
   },
   emailChanged: {
-    subject: 'Your e-mail address at {{site}} was changed',
-    path: '/revert-email?token={{token}}',
+    subject: 'Your e-mail address at {{product}} was changed',
+    page: { ofWebsite: '/revert-email?token={{token}}', own: 'revert-email#{{token}}' },
     text: `Hello,
 
-{{#pending}}somebody asked for another e-mail address in the profile of your account at {{site}}. It replaces this one as soon as it is confirmed:{{/pending}}{{^pending}}this is no longer the e-mail address of your account at {{site}}. It was changed {{#byAdmin}}by an administrator{{/byAdmin}}{{^byAdmin}}in your profile{{/byAdmin}}:{{/pending}}
+{{#pending}}somebody asked for another e-mail address in the profile of your account at {{product}}. It replaces this one as soon as it is confirmed:{{/pending}}{{^pending}}this is no longer the e-mail address of your account at {{product}}. It was changed {{#byAdmin}}by an administrator{{/byAdmin}}{{^byAdmin}}in your profile{{/byAdmin}}:{{/pending}}
 
 {{time}}
 
-{{#token}}If this was not you, undo the change within seven days. That ends all sessions and API tokens; then choose a new password. ${linkOrCode('Undo it here:', 'This code undoes it:', '/email/revert')}{{/token}}{{^token}}If you did not expect this, contact the people who run {{site}} at once: the owner of the new address can ask for a new password there.{{/token}}`,
+{{#token}}If this was not you, undo the change within seven days. That signs out everybody who uses your account; then choose a new password. Undo it here:
+
+{{link}}{{/token}}{{^token}}If you did not expect this, contact the people who run {{product}} at once: the owner of the new address can ask for a new password there.{{/token}}`,
   },
 }
 

@@ -4,10 +4,11 @@ import { findTimeZone, requireTimeZone, type TimeZone, UTC } from '../../core/ti
 import type { Store } from '../../storage/port'
 import { defineSettings, getSettings, nameList } from './tenant-settings'
 
-/** The websites of a tenant, and the roles that write their content. */
+/** The name and the websites of a tenant, and the roles that write their content. */
 export const appSettings = defineSettings(
   'app-configuration',
   t.Object({
+    name: t.Optional(t.String({ maxLength: 200, description: 'the name of the product, as mails and pages call it' })),
     websiteUrls: t.Array(t.String({ minLength: 1, maxLength: 2_000 }), {
       ...{ maxItems: 100, default: [] },
       description:

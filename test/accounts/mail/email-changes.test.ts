@@ -28,7 +28,7 @@ describe('notices to an old e-mail address', () => {
     const [notice, proof] = await readNewMails()
     expect(notice).toMatchObject({
       ...{ to: 'ada@lovelace.test', template: 'emailChanged', state: 'kept' },
-      subject: `Your e-mail address at ${home.id} was changed`,
+      subject: `Your e-mail address at ${home.id}.test was changed`,
     })
     expect(notice!.text).toStartWith('Hello,\n\nthis is no longer the e-mail address of your account')
     expect(notice!.text).toContain('changed in your profile:')

@@ -18,7 +18,7 @@ afterEach(resetClock)
 
 describe('the outbox without a mail server', () => {
   test('mail is kept in the outbox, where admins can read it', async () => {
-    const { outbox, user, email } = await createMailFixture()
+    const { id, outbox, user, email } = await createMailFixture()
     const [mail, ...others] = await outbox()
     expect(others).toEqual([])
     expect(mail).toEqual({
@@ -27,8 +27,8 @@ describe('the outbox without a mail server', () => {
       template: 'verification',
       user: user._id,
       state: 'kept',
-      subject: 'Confirm your e-mail address',
-      text: expect.stringMatching(/^Hello,\n\nsomebody entered this e-mail address.*\n\n[\w-]{43}\n\n/),
+      subject: `Confirm your e-mail address for ${id}.test`,
+      text: expect.stringMatching(/^Hello,\n\nsomebody entered this e-mail address.*\n\n\d{8}\n\n/),
       html: expect.stringMatching(/^<p>Hello,<\/p>/),
       error: null,
       created: TIME,
@@ -155,19 +155,19 @@ describe('text of users in mails', () => {
 })
 
 describe('mails of a tenant without a website', () => {
-  test('a mail without a website to link to names the API routes at the first host of the tenant', async () => {
-    const { id, outbox, anonymous, as } = await createMailFixture()
-    const at = `https://${id}.test/api`
-    expect((await outbox())[0].text).toContain(`POST ${at}/email/verify.`)
+  test('links lead to pages of the server at the first host of the tenant, and no mail tells people about the API', async () => {
+    const { id, outbox, as, anonymous, verify } = await createMailFixture()
+    await verify()
+    await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })
     const { _id } = await createWorkspace(as('user'))
     await as('user').post(`/workspaces/${_id}/invites`, { email: 'guest@x.test' })
-    const { text } = (await outbox()).at(-1)
-    for (const route of ['POST', 'GET'].map((method) => `${method} ${at}/invites`)) expect(text).toContain(route)
-    expect(text).toContain(`${at}/email/verify`)
-    expect((await anonymous.get('/invites')).status).toBe(401)
+    const texts = (await outbox()).map(({ text }: { text: string }) => text)
+    for (const page of ['verify-email#', 'reset-password#', 'account'])
+      expect(texts.join()).toContain(`\nhttps://${id}.test/admin/${page}`)
+    for (const text of texts) expect(text).not.toMatch(/POST|GET|\/api/)
   })
 
-  test('a mail names the port of a localhost host, and only the path where the tenant has no host', async () => {
+  test('links name the port of a localhost host, and the tenant where no host leads to it', async () => {
     const { id, outbox, ada, tenant } = await createMailFixture()
     const sentFrom = async (...hosts: string[]) => {
       await ada.post('/email/verification')
@@ -176,10 +176,30 @@ describe('mails of a tenant without a website', () => {
       await setHosts(id, [`${id}.test`])
       return (await outbox()).at(-1).text
     }
-    expect(await sentFrom(`${id}.localhost`)).toContain(
-      `POST http://${id}.localhost:${config.ATOLL_PORT}/api/email/verify.`,
-    )
-    expect(await sentFrom()).toContain('POST /api/email/verify.')
+    const port = config.ATOLL_PORT
+    expect(await sentFrom(`${id}.localhost`)).toContain(`\nhttp://${id}.localhost:${port}/admin/verify-email#`)
+    expect(await sentFrom()).toContain(`\nhttp://localhost:${port}/admin/verify-email?tenant=${id}#`)
+    expect(await sentFrom('127.0.0.1', 'app.example.com')).toContain('\nhttps://app.example.com/admin/verify-email#')
+  })
+})
+
+describe('the name of the product in mails', () => {
+  test('mails call the product by its name, else by its host, and never by the id of the tenant', async () => {
+    const { id, as, ada, outbox, tenant } = await createMailFixture()
+    const subjectWith = async (metadata: object, ...hosts: string[]) => {
+      await as('admin').put('/configurations/app-configuration', { metadata: { name: null, websiteUrls: null } })
+      expect((await as('admin').put('/configurations/app-configuration', { metadata })).status).toBe(200)
+      await ada.post('/email/verification')
+      await setHosts(id, hosts)
+      await runDueJobs(tenant)
+      await setHosts(id, [`${id}.test`])
+      return (await outbox()).at(-1).subject
+    }
+    const websiteUrls = ['https://www.example.com']
+    expect(await subjectWith({ name: ' Paper\n Boats ', websiteUrls })).toEndWith(' for Paper Boats')
+    expect(await subjectWith({ name: '', websiteUrls })).toEndWith(' for www.example.com')
+    expect(await subjectWith({}, 'boats.example.com')).toEndWith(' for boats.example.com')
+    expect(await subjectWith({})).toEndWith(' for this service')
   })
 })
 
@@ -220,7 +240,10 @@ describe('mail templates of a tenant', () => {
   test('an invalid template is ignored', async () => {
     const { tenant, outbox } = await createMailFixture()
     await setConfiguration(tenant, 'mail-templates', { verification: { subject: 7 }, invitation: 'no' })
-    expect((await outbox())[0]).toMatchObject({ state: 'kept', subject: 'Confirm your e-mail address' })
+    expect((await outbox())[0]).toMatchObject({
+      state: 'kept',
+      subject: expect.stringMatching(/^Confirm your e-mail address for /),
+    })
   })
 
   test('links in mails lead to the website of the tenant', async () => {
@@ -230,7 +253,7 @@ describe('mail templates of a tenant', () => {
     })
     const { text, html } = (await outbox())[0]
     expect(text).toMatch(
-      /address at www\.example\.com\. Confirm it here:\n\nhttps:\/\/www\.example\.com\/app\/verify-email\?token=[\w-]{43}\n\n/,
+      /address at www\.example\.com\.[\s\S]*\n\nhttps:\/\/www\.example\.com\/app\/verify-email\?token=[\w-]{43}\n\n/,
     )
     expect(html).toMatch(/<a href="(https:\/\/www\.example\.com\/app\/verify-email\?token=[\w-]{43})">\1<\/a>/)
   })

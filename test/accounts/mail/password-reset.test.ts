@@ -40,16 +40,31 @@ async function createResetFixture() {
 
 describe('POST /api/password/reset', () => {
   test('a password reset by mail sets the password and ends every session', async () => {
-    const { ada, codeOf, reset, signIn } = await createResetFixture()
-    const answer = await reset(await codeOf('passwordReset'))
+    const { ada, tokenOf, reset, signIn } = await createResetFixture()
+    const answer = await reset(await tokenOf('passwordReset'))
     expect([answer.status, answer.body]).toEqual([200, { success: true }])
     expect((await ada.get('/me')).status).toBe(401)
     expect(statusAndCode(await signIn(password))).toEqual([401, 'INVALID_CREDENTIALS'])
     expect((await signIn(newPassword)).body.payload.user.username).toBe('ada')
   })
 
+  test('the code of the mail resets the password once, and a wrong or malformed request leaves it valid', async () => {
+    const { anonymous, codeOf, tokenOf, reset, signIn, email } = await createResetFixture()
+    const [code, token] = [await codeOf('passwordReset'), await tokenOf('passwordReset')]
+    const resetByCode = (change: object) =>
+      anonymous.post('/password/reset', { email, password: newPassword, ...change })
+    expect(statusAndCode(await resetByCode({ code: '1' }))).toEqual([400, 'INVALID_CODE'])
+    expect(statusAndCode(await resetByCode({ code, email: 'nobody@lovelace.test' }))).toEqual([400, 'INVALID_CODE'])
+    for (const change of [{ code, password: 'short' }, {}])
+      expect(statusAndCode(await resetByCode(change))).toEqual(INVALID_INPUT)
+    const answers = await Promise.all([1, 2].map(() => resetByCode({ code })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400])
+    expect(statusAndCode(await reset(token))).toEqual(INVALID_TOKEN)
+    expect((await signIn(newPassword)).body.payload.user.username).toBe('ada')
+  })
+
   test('a password reset requires a verified address; otherwise no mail is sent and tokens get 400 INVALID_TOKEN', async () => {
-    const { anonymous, outbox, codeOf, tenant, user } = await createMailFixture()
+    const { anonymous, outbox, tokenOf, tenant, user } = await createMailFixture()
     expect((await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })).status).toBe(200)
     await runDueJobs(tenant)
     expect((await outbox()).map(({ template }: { template: string }) => template)).toEqual(['verification'])
@@ -59,19 +74,19 @@ describe('POST /api/password/reset', () => {
     expect(statusAndCode(await anonymous.post('/password/reset', { token, password: newPassword }))).toEqual(
       INVALID_TOKEN,
     )
-    await anonymous.post('/email/verify', { token: await codeOf('verification') })
+    await anonymous.post('/email/verify', { token: await tokenOf('verification') })
     expect((await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })).status).toBe(200)
     await runDueJobs(tenant)
     expect((await outbox()).map(({ template }: { template: string }) => template)).toContain('passwordReset')
   })
 
   test('a password reset works with an address that an admin set', async () => {
-    const { as, anonymous, codeOf } = await createMailFixture()
+    const { as, anonymous, tokenOf } = await createMailFixture()
     const person = { username: 'grace', email: 'grace@navy.test', password }
     expect((await as('admin').post('/users', person)).status).toBe(201)
     await anonymous.post('/password/forgot', { email: 'grace@navy.test' })
     const answer = await anonymous.post('/password/reset', {
-      token: await codeOf('passwordReset'),
+      token: await tokenOf('passwordReset'),
       password: newPassword,
     })
     expect(answer.status).toBe(200)
@@ -108,10 +123,10 @@ describe('POST /api/password/reset', () => {
   })
 
   test('a reset token is accepted once, even in simultaneous requests, and invalidates older tokens', async () => {
-    const { anonymous, codeOf, reset } = await createResetFixture()
-    const older = await codeOf('passwordReset')
+    const { anonymous, tokenOf, reset } = await createResetFixture()
+    const older = await tokenOf('passwordReset')
     await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })
-    const token = await codeOf('passwordReset')
+    const token = await tokenOf('passwordReset')
     expect(token).not.toBe(older)
     const answers = await Promise.all([reset(token), reset(token)])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 400])
@@ -119,10 +134,10 @@ describe('POST /api/password/reset', () => {
   })
 
   test('a password reset revokes all API tokens of the user and of nobody else', async () => {
-    const { ada, as, anonymous, codeOf, reset } = await createResetFixture()
+    const { ada, as, anonymous, tokenOf, reset } = await createResetFixture()
     const key = (await ada.post('/me/api-tokens', { nickname: 'theirs' })).body.token
     expect((await anonymous.get('/me', { 'x-api-key': key })).status).toBe(200)
-    await reset(await codeOf('passwordReset'))
+    await reset(await tokenOf('passwordReset'))
     expect((await anonymous.get('/me', { 'x-api-key': key })).status).toBe(401)
     expect((await as('user').get('/me')).status).toBe(200)
   })
@@ -149,8 +164,8 @@ describe('POST /api/password/reset', () => {
   })
 
   test('a reset token is valid for one hour, at one tenant and for one purpose', async () => {
-    const { codeOf, reset, anonymous, signIn } = await createResetFixture()
-    const [token, verificationToken] = [await codeOf('passwordReset'), await codeOf('verification')]
+    const { tokenOf, reset, anonymous, signIn } = await createResetFixture()
+    const [token, verificationToken] = [await tokenOf('passwordReset'), await tokenOf('verification')]
     const otherTenant = await createTestTenant()
     expect(
       statusAndCode(await otherTenant.anonymous.post('/password/reset', { token, password: newPassword })),
@@ -163,23 +178,23 @@ describe('POST /api/password/reset', () => {
   })
 
   test('a reset token gets 400 INVALID_TOKEN after the user has changed the password', async () => {
-    const { ada, codeOf, reset } = await createResetFixture()
-    const token = await codeOf('passwordReset')
+    const { ada, tokenOf, reset } = await createResetFixture()
+    const token = await tokenOf('passwordReset')
     expect((await ada.post('/me', { password: 'battery staple', currentPassword: password })).status).toBe(200)
     expect(statusAndCode(await reset(token))).toEqual(INVALID_TOKEN)
   })
 
   test('an invalid new password gets 400 INVALID_INPUT and leaves the reset token valid', async () => {
-    const { codeOf, reset } = await createResetFixture()
-    const token = await codeOf('passwordReset')
+    const { tokenOf, reset } = await createResetFixture()
+    const token = await tokenOf('passwordReset')
     expect(statusAndCode(await reset(token, 'short'))).toEqual(INVALID_INPUT)
     expect(statusAndCode(await reset(token, 'x'.repeat(257)))).toEqual(INVALID_INPUT)
     expect((await reset(token)).status).toBe(200)
   })
 
   test('a reset token gets 400 INVALID_TOKEN after the user has changed their address', async () => {
-    const { ada, codeOf, reset } = await createResetFixture()
-    const token = await codeOf('passwordReset')
+    const { ada, tokenOf, reset } = await createResetFixture()
+    const token = await tokenOf('passwordReset')
     await ada.post('/me', { email: 'countess@lovelace.test' })
     expect(statusAndCode(await reset(token))).toEqual(INVALID_TOKEN)
   })
@@ -189,8 +204,8 @@ describe('a sign-in from a new device', () => {
   const from = (agent: string) => ({ 'user-agent': agent })
 
   test('a sign-in from a new device is reported to the user by mail, once per device', async () => {
-    const { anonymous, codeOf, outbox } = await createMailFixture()
-    await anonymous.post('/email/verify', { token: await codeOf('verification') })
+    const { anonymous, tokenOf, outbox } = await createMailFixture()
+    await anonymous.post('/email/verify', { token: await tokenOf('verification') })
     const signIn = (agent: string) => anonymous.post('/signin', { username: 'ada', password }, from(agent))
     await signIn('Netscape 4')
     await signIn('Netscape 4')

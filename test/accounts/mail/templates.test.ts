@@ -15,13 +15,13 @@ describe('the templates of mails', () => {
     expect(body[3]).toEqual({
       name: 'invitation',
       standard: {
-        subject: 'An invitation to a workspace at {{site}}',
+        subject: 'An invitation to a workspace at {{product}}',
         text: expect.stringContaining('you are invited to'),
         html: null,
-        link: null,
+        link: `https://${tenant.tenant}.test/admin/account`,
       },
       custom: { subject: 'Join {{site}}' },
-      placeholders: ['site', 'workspace', 'link', 'api'],
+      placeholders: ['product', 'workspace', 'link'],
     })
   })
 

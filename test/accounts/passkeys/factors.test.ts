@@ -85,12 +85,12 @@ test('POST /api/signin/passkey/options gets 404 PASSKEY_NOT_FOUND for a user wit
 })
 
 test('a passkey still signs in after a password reset by mail', async () => {
-  const { anonymous, ada, origin, codeOf, verify } = await createMailFixture()
+  const { anonymous, ada, origin, tokenOf, verify } = await createMailFixture()
   await verify()
   const device = createAuthenticator(origin)
   await registerPasskey(ada, device)
   await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })
-  const token = await codeOf('passwordReset')
+  const token = await tokenOf('passwordReset')
   expect((await anonymous.post('/password/reset', { token, password: 'battery staple' })).status).toBe(200)
   expect((await signInWithPasskey(anonymous, device)).status).toBe(200)
 })

@@ -103,10 +103,10 @@ describe('TOTP as a second factor', () => {
   })
 
   test('a sign-in after a password reset by mail still gets 401 SECOND_FACTOR_REQUIRED', async () => {
-    const { anonymous, codeOf, signIn, verify } = await createTotpFixture()
+    const { anonymous, tokenOf, signIn, verify } = await createTotpFixture()
     await verify()
     await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })
-    const token = await codeOf('passwordReset')
+    const token = await tokenOf('passwordReset')
     await anonymous.post('/password/reset', { token, password: 'battery staple' })
     expect(statusAndCode(await signIn({ password: 'battery staple' }))).toEqual(FACTOR_REQUIRED)
   })

@@ -53,14 +53,14 @@ test('rejected requests and requests without changes emit no user events', async
 })
 
 test('a second factor, a reset password and an identity that is linked by its address emit user-updated', async () => {
-  const { ada, tenant, codeOf, anonymous, verify, user, as } = await createMailFixture()
+  const { ada, tenant, tokenOf, anonymous, verify, user, as } = await createMailFixture()
   await verify()
   const { secret } = (await ada.post('/me/totp')).body
   await ada.post('/me/totp/confirm', { code: codeAt(decodeBase32(secret), stepAt(now())) })
   expect((await as('admin').delete(`/users/${user._id}/totp`)).status).toBe(200)
   expect((await as('admin').delete(`/users/${user._id}/totp`)).status).toBe(200)
   await anonymous.post('/password/forgot', { email: 'ada@lovelace.test' })
-  const reset = { token: await codeOf('passwordReset'), password: 'battery staple' }
+  const reset = { token: await tokenOf('passwordReset'), password: 'battery staple' }
   expect((await anonymous.post('/password/reset', reset)).status).toBe(200)
   const profile = { subject: 'subject-at-google', email: 'ada@lovelace.test', emailVerified: true }
   expect((await findOrCreateUser(tenant, 'google', profile))._id).toBe(user._id)
