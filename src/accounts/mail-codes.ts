@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { isTimingSafeEqual, sha256 } from '../core/crypto'
+import { Problem } from '../core/problem'
 
 const CODE_DIGITS = 8
 
@@ -13,8 +14,6 @@ export const generateCode = () => `${randomInt(10 ** CODE_DIGITS)}`.padStart(COD
 export const isCode = (hash: string | null, code: string) =>
   hash !== null && isTimingSafeEqual(hash, sha256(code.replace(/\s/g, '')))
 
-/** What a wrong code is answered with. */
-export const WRONG_CODE = [
-  'INVALID_CODE',
-  'The code is wrong or has expired. After five wrong codes, request another mail.',
-] as const
+/** Returns what a wrong code is answered with. */
+export const wrongCode = (status: 400 | 401) =>
+  new Problem(status, 'INVALID_CODE', 'The code is wrong or has expired. After five wrong codes, request another mail.')

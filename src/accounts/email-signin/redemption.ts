@@ -12,7 +12,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import { authSettings } from '../auth-settings'
 import { revokeAllCredentials } from '../credential-revocation'
 import { throwInvalidToken } from '../mail/verification'
-import { isCode, MAX_CODE_TRIES, WRONG_CODE } from '../mail-codes'
+import { isCode, MAX_CODE_TRIES, wrongCode } from '../mail-codes'
 import { completeFirstFactor, completeSignUp, type SignInUser, signupClosed } from '../signin'
 import { countAttempt, recordSuccess } from '../signin-throttle'
 import { countSignup } from '../signup-throttle'
@@ -37,7 +37,7 @@ export async function signInByEmailCode(tenant: Tenant, { request, code, authTyp
   const subjects = { account: signIn, address: clientNetwork(answer.request), of: 'e-mail code' as const }
   await countAttempt(tenant, subjects)
   const mailbox = await tenant.write((tx) => consumeCode(tx, signIn, code))
-  if (!mailbox) throw new Problem(401, ...WRONG_CODE)
+  if (!mailbox) throw wrongCode(401)
   await recordSuccess(tenant, subjects)
   return completeFirstFactor(tenant, await findOrCreateUser(tenant, mailbox, answer.request), authType, answer)
 }

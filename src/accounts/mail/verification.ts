@@ -9,7 +9,7 @@ import { writeInvalidating } from '../../tenancy/cache'
 import { clientNetwork } from '../../tenancy/client-connection'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../context'
-import { WRONG_CODE } from '../mail-codes'
+import { wrongCode } from '../mail-codes'
 import { type CodePurpose, consumeTokenByHash, findTokenByCode } from '../one-time-tokens'
 import { countAttempt } from '../signin-throttle'
 import { type UserRow, users } from '../tables'
@@ -79,7 +79,7 @@ export async function resolveMailProof(tenant: Tenant, purpose: CodePurpose, { t
 /** @throws 400 INVALID_TOKEN or INVALID_CODE for what is unknown, used or expired */
 export const throwInvalid = ({ token }: MailProof): never => {
   if (token !== undefined) return throwInvalidToken()
-  throw new Problem(400, ...WRONG_CODE)
+  throw wrongCode(400)
 }
 
 /** @throws 400 INVALID_TOKEN for a token that is unknown, used or expired */

@@ -90,6 +90,7 @@ export const examples: Record<string, unknown> = {
   SupportRequest: { reason: 'Ticket 42: an import fails' },
   ForgottenPassword: { email: 'ada@example.com' },
   PasswordReset: { email: 'ada@example.com', code: '40718236', password: 'correct horse battery' },
+  RevertToken: { token: 'k3Vt…' },
   TotpCode: { code: '492039' },
   Proof: { currentPassword: 'correct horse battery' },
   NewPasskey: {
