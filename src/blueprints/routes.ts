@@ -50,7 +50,10 @@ async function handleUpdate(
   return status(result.status, result.body)
 }
 
-const sourceResponse = { description: 'the file', content: { 'text/plain': { schema: { type: 'string' as const } } } }
+const sourceResponse = (description: string) => ({
+  description,
+  content: { 'text/plain': { schema: { type: 'string' as const } } },
+})
 
 export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['blueprints'] })
   .use(guard('blueprints'))
@@ -66,7 +69,7 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
       operationId: 'getBlueprintTypes',
       summary: 'Download the TypeScript types of all blueprints',
       description: 'The TypeScript types of all blueprints.',
-      responses: { 200: sourceResponse },
+      responses: { 200: sourceResponse('The declarations of the types') },
     },
   })
   .get('/client.ts', ({ ctx, request }) => sendTypes(ctx, 'client', request), {
@@ -75,7 +78,7 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
       operationId: 'getBlueprintClient',
       summary: 'Download a typed TypeScript client',
       description: 'The TypeScript types of all blueprints and a client for them, in one file without dependencies.',
-      responses: { 200: sourceResponse },
+      responses: { 200: sourceResponse('The source code of the client') },
     },
   })
   .get('/:key', ({ ctx, params, request, set }) => blueprints.get(ctx, params.key, { request, set }), {

@@ -96,7 +96,10 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
       operationId: 'executeLambda',
       summary: 'Run a lambda',
       description: 'Runs the lambda with this input, and answers with its result and its log.',
-      responses: { 200: jsonContent(Execution, 'the result'), 404: jsonContent(ProblemShape, 'not found') },
+      responses: {
+        200: jsonContent(Execution, 'The result of the lambda, and what it logged'),
+        404: jsonContent(ProblemShape, 'There is no such lambda'),
+      },
     },
   })
   .get('/:id/logs', ({ ctx, params, query, request, set }) => runs.list(ctx, params.id, query, { request, set }), {

@@ -74,7 +74,9 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
   .delete('/tenants/:id', ({ params: { id }, query }) => tenants.remove(id, query.confirm), {
     ...operatorRoute('deleteTenant', 'Delete a tenant', 'Its files are moved to the folder .trash of the data.'),
     params,
-    query: t.Object({ confirm: t.Optional(t.String({ description: 'the id of the tenant again' })) }),
+    query: t.Object({
+      confirm: t.Optional(t.String({ 'x-required': true, description: 'the id of the tenant again' })),
+    }),
     response: { 200: DeletedTenant, ...refusals },
   })
   .post('/tenants/:id/suspend', ({ params: { id } }) => tenants.setStatus(id, 'suspended'), {

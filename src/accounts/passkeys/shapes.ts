@@ -40,7 +40,7 @@ export const PasskeyRegistrationOptions = t.Object(
     attestation: maybe(t.String()),
     extensions: maybe(t.Object({ credProps: maybe(t.Boolean()) })),
   },
-  { description: 'for PublicKeyCredential.parseCreationOptionsFromJSON' },
+  { description: 'The options for `PublicKeyCredential.parseCreationOptionsFromJSON`' },
 )
 
 /** https://www.w3.org/TR/webauthn-3/#dictdef-publickeycredentialrequestoptionsjson */
@@ -52,7 +52,7 @@ export const PasskeySignInOptions = t.Object(
     allowCredentials: maybe(t.Array(Descriptor)),
     userVerification: maybe(t.String()),
   },
-  { description: 'for PublicKeyCredential.parseRequestOptionsFromJSON' },
+  { description: 'The options for `PublicKeyCredential.parseRequestOptionsFromJSON`' },
 )
 
 const credential = { id: base64url(1_400), rawId: base64url(1_400), type: kind, clientExtensionResults: t.Object({}) }

@@ -4694,8 +4694,8 @@ export interface operations {
     };
     deleteTenant: {
         parameters: {
-            query?: {
-                confirm?: string;
+            query: {
+                confirm: string;
             };
             path: {
                 id: string;

@@ -83,7 +83,10 @@ export const staticRoutes = new Elysia({ prefix: '/static', tags: ['components']
       operationId: 'getStaticFile',
       summary: 'Download a compiled component file',
       responses: {
-        200: { description: 'the file, which never changes', content: { 'text/javascript': {}, 'text/css': {} } },
+        200: {
+          description: 'The file, whose content never changes',
+          content: { 'text/javascript': {}, 'text/css': {} },
+        },
         404: {
           description: 'no such file, or it no longer exists',
           content: { 'application/json': { schema: ProblemShape } },

@@ -35,7 +35,10 @@ export const changeRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
         lastEventIdParameter,
       ].map(toParameter),
       responses: {
-        200: { description: 'The events', content: { 'text/event-stream': { schema: { type: 'string' } } } },
+        200: {
+          description: 'An event for each change',
+          content: { 'text/event-stream': { schema: { type: 'string' } } },
+        },
         429: jsonContent(ProblemShape, 'The caller or the tenant has too many streams'),
       },
     },

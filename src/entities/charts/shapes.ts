@@ -33,7 +33,7 @@ export const AxesChart = t.Object(
       }),
     ),
   },
-  { description: 'ECharts options' },
+  { description: 'The options of a chart for ECharts' },
 )
 
 export const PieChart = t.Object(
@@ -54,5 +54,5 @@ export const PieChart = t.Object(
       }),
     ),
   },
-  { description: 'ECharts options' },
+  { description: 'The options of a chart for ECharts' },
 )

@@ -36,8 +36,8 @@ export const historyRoutes = new Elysia({ prefix: '/blueprints/:key/entities/:id
         description:
           'An ordinary change to the values of that version. An entity that was removed is created again with its identifier.',
         responses: {
-          200: jsonContent(Entity, 'The entity'),
-          201: jsonContent(Entity, 'The entity, created again'),
+          200: jsonContent(Entity, 'The entity as it was in this version'),
+          201: jsonContent(Entity, 'The deleted entity, created again'),
           409: jsonContent(ProblemShape, ''),
           412: jsonContent(ProblemShape, ''),
         },

@@ -21,7 +21,10 @@ export const metricsRoutes = new Elysia({ tags: ['operations'] }).get(
     detail: {
       ...{ 'x-access': 'local', operationId: 'getMetrics', summary: 'Get the metrics of this server for Prometheus' },
       responses: {
-        200: { description: 'the metrics', content: { 'text/plain': { schema: { type: 'string' as const } } } },
+        200: {
+          description: 'The metrics, in the text format of Prometheus',
+          content: { 'text/plain': { schema: { type: 'string' as const } } },
+        },
       },
     } as object,
     response: { 401: ProblemShape, 429: ProblemShape },

@@ -3,6 +3,7 @@ import { errorResponse } from './error-responses'
 import { examples } from './examples'
 import { type Parameter, parametersOf, sharedHeadersOf } from './parameters'
 import { toTypeName } from './part-names'
+import { describeAnswer } from './response-descriptions'
 import { isSchema, type Schema } from './schema'
 
 /** A route of Elysia, with the hooks that are described. */
@@ -52,15 +53,19 @@ export function operationOf({ method, path, hooks }: Route, parts: DocumentParts
   const ofTenant = path.startsWith('/api/')
   const route = { method, path, access, ofTenant, conditional: '412' in declared }
   const parameters = [
-    ...parametersOf(path, hooks, detail.parameters ?? [], typeName, parts),
+    ...parametersOf(path, hooks, detail.parameters ?? [], { name: typeName, id: operationId ?? '' }, parts),
     ...sharedHeadersOf(route, parts),
   ]
   const isList = parameters.some((parameter) => 'name' in parameter && ['page', '$page'].includes(`${parameter.name}`))
+  const named = { operationId: operationId ?? '', summary: summary ?? '' }
   const statuses = [...Object.keys(declared), ...errorStatusesOf(route, !!requestBody, isJson(requestBody))]
   const responses = Object.fromEntries(
     [...new Set(statuses)]
       .sort()
-      .map((status) => [status, toResponse(status, declared[status], isList, `${typeName}Result`, parts)]),
+      .map((status) => [
+        status,
+        toResponse(status, declared[status], { ...named, isList, name: `${typeName}Result` }, parts),
+      ]),
   )
   return {
     operationId,
@@ -123,21 +128,20 @@ function responsesOf(
 const isShape = (response: object) => !Object.keys(response).every((key) => /^\d{3}$/.test(key))
 const isProblem = (schema: object) =>
   'properties' in schema && isSchema(schema.properties) && 'code' in schema.properties && 'message' in schema.properties
-const STATUS_TEXTS: Record<string, string> = { 200: 'OK', 201: 'Created', 202: 'Accepted', 302: 'Redirect' }
 
 function toResponse(
   status: string,
   response: Response | undefined,
-  isList: boolean,
-  name: string,
+  { name, ...operation }: { name: string; operationId: string; summary: string; isList: boolean },
   { components, responses }: DocumentParts,
 ) {
   const shape = response?.content?.['application/json']?.schema
   const isError = status === 'default' || Number(status) >= 400
   if (isError) return errorResponse(components, responses, status, response?.description)
-  const description = response?.description || (STATUS_TEXTS[status] ?? 'OK')
+  const description =
+    response?.description || (describeAnswer({ ...operation, status, schema: shape }) ?? operation.summary)
   const content = response?.content && contentOf(response.content, name, components)
-  const headers = isList && shape ? { headers: { ...LIST_HEADERS, ...response?.headers } } : {}
+  const headers = operation.isList && shape ? { headers: { ...LIST_HEADERS, ...response?.headers } } : {}
   return { ...response, description, ...headers, ...(content && { content }) }
 }
 
@@ -179,15 +183,26 @@ const contentOf = (content: Content, name: string, components: Components): Cont
     Object.entries(content).map(([type, { schema, ...media }]) => {
       const describe = type === 'multipart/form-data' ? components.formFor : components.schemaFor
       const described = schema && describe(schema, name)
-      return [type, { ...(described && { schema: described, ...exampleOf(described) }), ...media }]
+      return [
+        type,
+        {
+          ...(described && {
+            schema: described,
+            ...exampleOf(described, type === 'application/json' ? name : `${name} ${type}`),
+          }),
+          ...media,
+        },
+      ]
     }),
   )
 
-/** Returns the example of a named schema, or of a list of one. */
-function exampleOf(schema: Schema): { example?: unknown } {
-  const [schemaName, itemName] = [referencedName(schema), referencedName(schema.items)]
-  if (schemaName && schemaName in examples) return { example: examples[schemaName] }
-  if (itemName && itemName in examples) return { example: [examples[itemName]] }
-  const choice = Array.isArray(schema.anyOf) && referencedName(schema.anyOf.find((part) => referencedName(part)))
-  return choice && choice in examples ? { example: examples[choice] } : {}
+/** Returns the example of what has this name, of its schema, or of a list or choice of one. */
+function exampleOf(schema: Schema, name: string): { example?: unknown } {
+  const choice = Array.isArray(schema.anyOf)
+    ? schema.anyOf.map(referencedName).find((one) => one && one in examples)
+    : ''
+  const known = [name, referencedName(schema), choice].find((one) => one && one in examples)
+  if (known) return { example: examples[known] }
+  const itemName = referencedName(schema.items)
+  return itemName && itemName in examples ? { example: [examples[itemName]] } : {}
 }

@@ -1,8 +1,16 @@
+import { exampleOfParameter } from './examples/parameter-examples'
 import type { DocumentParts } from './operation'
 import { toTypeName } from './part-names'
 import { isSchema, type Schema } from './schema'
 
-export type Parameter = { name: string; in: string; required?: boolean; description?: string; schema?: object }
+export type Parameter = {
+  name: string
+  in: string
+  required?: boolean
+  description?: string
+  schema?: object
+  example?: unknown
+}
 
 const PATH_PARAMETER_DESCRIPTIONS: Record<string, string> = {
   id: 'The `_id`',
@@ -36,7 +44,7 @@ export function parametersOf(
   path: string,
   { params, query, headers }: { params?: object; query?: object; headers?: object },
   declared: Parameter[],
-  operation: string,
+  { name: operation, id: operationId }: { name: string; id: string },
   { components }: DocumentParts,
 ): (Parameter | Schema)[] {
   const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
@@ -50,7 +58,7 @@ export function parametersOf(
         ? []
         : [
             {
-              ...{ name, in: place, required: requiredOf(shape).includes(name) },
+              ...{ name, in: place, required: requiredOf(shape).includes(name) || isDemanded(property) },
               ...(Object.hasOwn(QUERY_PARAMETER_DESCRIPTIONS, name) && {
                 description: QUERY_PARAMETER_DESCRIPTIONS[name]!,
               }),
@@ -62,7 +70,10 @@ export function parametersOf(
   const others = declared.filter(
     (one) => !ownParameters.some(({ name, in: place }) => name === one.name && place === one.in),
   )
-  return [...ownParameters, ...others.map(describeDeclared)]
+  return [...ownParameters, ...others.map(describeDeclared)].map((parameter) => {
+    const example = exampleOfParameter(parameter, operationId, path)
+    return example === undefined ? parameter : { ...parameter, example }
+  })
 
   function describeDeclared({ schema = { type: 'string' }, ...parameter }: Parameter) {
     return { ...parameter, schema: components.schemaFor(schema, `${operation}${toTypeName(parameter.name)}`) }
@@ -70,10 +81,17 @@ export function parametersOf(
   function describeParameter(shape: object | undefined, name: string) {
     const property = propertiesOf(shape)[name]
     if (!property) return {}
-    const { description, ...schema } = components.schemaFor(property, `${operation}${toTypeName(name)}`)
+    const {
+      description,
+      'x-required': _,
+      ...schema
+    } = components.schemaFor(property, `${operation}${toTypeName(name)}`)
     return { ...(description ? { description: `${description}` } : {}), schema: simplifyTextChoices(schema) }
   }
 }
+
+/** A parameter that its verb asks for, with a message of its own. */
+const isDemanded = (property: object) => 'x-required' in property
 
 /** Two names of one parameter are one name in generated code, so only the first is described. */
 const isAlias = (property: object) => 'x-alias-of' in property

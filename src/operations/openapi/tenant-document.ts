@@ -165,7 +165,11 @@ function describeBlueprint(
       'delete',
       toRoute('DELETE', entityPath, {
         ...detail(`delete${entity}Entity`, `Delete an entity of ${name}`),
-        responses: { 200: jsonContent(EntityDeleted, 'OK'), 409: jsonContent({}, ''), 412: jsonContent({}, '') },
+        responses: {
+          200: jsonContent(EntityDeleted, 'The entity was deleted.'),
+          409: jsonContent({}, ''),
+          412: jsonContent({}, ''),
+        },
       }),
     ],
   ]
@@ -240,7 +244,7 @@ function listOperation(fields: DescribedField[], entity: Schema, hasHistory: boo
       }),
       ...options,
     ],
-    responses: { 200: jsonContent({ type: 'array', items: entity }, 'The entities') },
+    responses: { 200: jsonContent({ type: 'array', items: entity }, 'A page of entities') },
   }
 }
 

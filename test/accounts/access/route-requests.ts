@@ -15,11 +15,11 @@ import { password, type Requester, type RouteRequest, type TenantFixture } from 
 type BuildRequest = (at: TenantFixture, by: Requester) => RouteRequest | Promise<RouteRequest>
 
 const device = { userAgent: 'a browser', address: '192.0.2.1' }
-const things: RouteRequest = { path: { key: 'things' } }
+const todos: RouteRequest = { path: { key: 'todos' } }
 
 const user: BuildRequest = async (at) => ({ path: { id: (await at.someone()).id } })
 const workspace: BuildRequest = (at) => ({ path: { id: at.workspace } })
-const thing: BuildRequest = async (at) => ({ path: { key: 'things', identifier: await at.thing() } })
+const todo: BuildRequest = async (at) => ({ path: { key: 'todos', identifier: await at.todo() } })
 const block: BuildRequest = async (at) => ({ path: { id: await at.block() } })
 const lambda: BuildRequest = async (at) => ({ path: { id: await at.lambda() } })
 const component: BuildRequest = (at) => ({ path: { id: at.shown } })
@@ -45,7 +45,7 @@ const upload: BuildRequest = async (at, { user }) => ({ path: { id: await at.upl
 const plan: BuildRequest = (at) => ({ path: { id: at.plan } })
 const coupon: BuildRequest = async (at) => ({ path: { id: await at.coupon() } })
 const subscription: BuildRequest = async (at) => ({ path: { id: await at.subscription() } })
-const configuration: BuildRequest = () => ({ path: { key: 'shown' } })
+const configuration: BuildRequest = () => ({ path: { key: 'theme' } })
 
 /** Returns the request with a body. */
 const withBody =
@@ -179,37 +179,45 @@ export const requests: Record<string, BuildRequest> = {
   'GET /api/workspaces/:id/encrypted': workspace,
   'POST /api/workspaces/:id/encrypted': withBody(workspace, { number: 1 }),
 
-  'GET /api/blueprints/:key': () => things,
-  'GET /api/blueprints/:key/indexes': () => things,
-  'GET /api/blueprints/:key/permissions/explain': () => things,
+  'GET /api/blueprints/:key': () => todos,
+  'GET /api/blueprints/:key/indexes': () => todos,
+  'GET /api/blueprints/:key/permissions/explain': () => todos,
   'POST /api/blueprints/': (at) => ({ body: { key: at.name(), name: 'New', fields: [] } }),
-  'PUT /api/blueprints/:key': () => ({ ...things, body: { name: 'Things' } }),
-  'PATCH /api/blueprints/:key': () => ({ ...things, body: { name: 'Things' } }),
+  'PUT /api/blueprints/:key': () => ({ ...todos, body: { name: 'To-dos' } }),
+  'PATCH /api/blueprints/:key': () => ({ ...todos, body: { name: 'To-dos' } }),
   'DELETE /api/blueprints/:key': async (at) => ({ path: { key: await at.blueprint() } }),
 
-  'POST /api/blueprints/:key/entities/batch': () => ({ ...things, body: { operations: [{ op: 'create', data: {} }] } }),
-  'GET /api/blueprints/:key/entities/export': () => things,
+  'POST /api/blueprints/:key/entities/batch': async (at) => ({
+    ...todos,
+    body: {
+      operations: [
+        { op: 'create', data: { title: 'new' } },
+        { op: 'delete', identifier: await at.todo() },
+      ],
+    },
+  }),
+  'GET /api/blueprints/:key/entities/export': () => todos,
   'POST /api/blueprints/:key/entities/import': () => ({
-    ...things,
+    ...todos,
     raw: '{"title":"imported"}\n',
     headers: { 'content-type': 'application/x-ndjson' },
   }),
-  'GET /api/blueprints/:key/entities/changes': () => things,
-  'GET /api/blueprints/:key/entities/': () => things,
-  'GET /api/blueprints/:key/entities/:identifier': thing,
-  'GET /api/blueprints/:key/entities/:identifier/history/': thing,
+  'GET /api/blueprints/:key/entities/changes': () => todos,
+  'GET /api/blueprints/:key/entities/': () => todos,
+  'GET /api/blueprints/:key/entities/:identifier': todo,
+  'GET /api/blueprints/:key/entities/:identifier/history/': todo,
   'POST /api/blueprints/:key/entities/:identifier/history/:version/restore': async (at) => ({
-    path: { key: 'things', identifier: await at.thing(), version: '1' },
+    path: { key: 'todos', identifier: await at.todo(), version: '1' },
   }),
-  'POST /api/blueprints/:key/entities/': () => ({ ...things, body: { title: 'new' } }),
-  'PUT /api/blueprints/:key/entities/:identifier': withBody(thing, { size: 2 }),
-  'PATCH /api/blueprints/:key/entities/:identifier': withBody(thing, { size: 2 }),
-  'DELETE /api/blueprints/:key/entities/all': () => ({ ...things, query: 'title=imported&confirm=things' }),
-  'DELETE /api/blueprints/:key/entities/:identifier': thing,
-  'GET /api/blueprints/:key/charts/count': () => things,
-  'GET /api/blueprints/:key/charts/sum': () => ({ ...things, query: 'sum=size' }),
-  'GET /api/blueprints/:key/charts/pie': () => ({ ...things, query: 'x=title' }),
-  'GET /api/blueprints/:key/charts/:type': () => ({ path: { key: 'things', type: 'bar' }, query: 'x=title' }),
+  'POST /api/blueprints/:key/entities/': () => ({ ...todos, body: { title: 'new' } }),
+  'PUT /api/blueprints/:key/entities/:identifier': withBody(todo, { hours: 2 }),
+  'PATCH /api/blueprints/:key/entities/:identifier': withBody(todo, { hours: 2 }),
+  'DELETE /api/blueprints/:key/entities/all': () => ({ ...todos, query: 'title=imported&confirm=todos' }),
+  'DELETE /api/blueprints/:key/entities/:identifier': todo,
+  'GET /api/blueprints/:key/charts/count': () => todos,
+  'GET /api/blueprints/:key/charts/sum': () => ({ ...todos, query: 'sum=hours' }),
+  'GET /api/blueprints/:key/charts/pie': () => ({ ...todos, query: 'x=title' }),
+  'GET /api/blueprints/:key/charts/:type': () => ({ path: { key: 'todos', type: 'bar' }, query: 'x=title' }),
 
   'GET /api/components/:id': component,
   'POST /api/components/': (at) => ({ body: { identifier: at.name(), content: 'export const x = 1' } }),
@@ -262,7 +270,9 @@ export const requests: Record<string, BuildRequest> = {
   'POST /api/integration-sources/:id/status': source,
   'GET /api/integrations/due-times': () => ({ query: 'cron=0+9+*+*+*' }),
   'GET /api/integrations/:id': integration,
-  'POST /api/integrations/': () => ({ body: { trigger: { kind: 'chat' }, target: { kind: 'ai', sourceId: 'echo' } } }),
+  'POST /api/integrations/': async (at) => ({
+    body: { trigger: { kind: 'webhook' }, target: { kind: 'lambda', lambdaId: await at.lambda() } },
+  }),
   'PUT /api/integrations/:id': withBody(integration, { name: 'changed' }),
   'PATCH /api/integrations/:id': withBody(integration, { name: 'changed' }),
   'DELETE /api/integrations/:id': integration,
@@ -278,8 +288,14 @@ export const requests: Record<string, BuildRequest> = {
     path: { sourceId: 'echo', id: await at.vectorStore() },
   }),
   'POST /api/ai/sources/:sourceId/storage/': async (at, by) => storage({ scope: 'user', subjectId: by.user })(at, by),
-  'POST /api/ai/sources/:sourceId/storage/upload': storage({ content: 'new' }),
-  'POST /api/ai/sources/:sourceId/storage/clear': storage(),
+  'POST /api/ai/sources/:sourceId/storage/upload': async (at, { user }) => ({
+    path: { sourceId: 'echo' },
+    body: { vectorStoreId: await at.vectorStore(user), content: 'new' },
+  }),
+  'POST /api/ai/sources/:sourceId/storage/clear': async (at, { user }) => ({
+    path: { sourceId: 'echo' },
+    body: { vectorStoreId: await at.vectorStore(user) },
+  }),
   'GET /api/webhooks/:integrationId': webhook,
   'POST /api/webhooks/:integrationId': withBody(webhook, { number: 1 }),
   'PUT /api/webhooks/:integrationId': withBody(webhook, { number: 1 }),
@@ -331,7 +347,7 @@ export const requests: Record<string, BuildRequest> = {
   'POST /api/plans/:id/price-preview': withBody(plan, { billingCycle: 'monthly' }),
   'GET /api/coupons/:id': coupon,
   'POST /api/coupons/': (at) => ({ body: { code: at.name(), discountType: 'percentage', discountValue: 5 } }),
-  'POST /api/coupons/validate': () => ({ body: { code: 'half' } }),
+  'POST /api/coupons/validate': (at) => ({ body: { code: 'spring', planId: at.plan } }),
   'PUT /api/coupons/:id': withBody(coupon, { discountValue: 5 }),
   'DELETE /api/coupons/:id': coupon,
   'GET /api/subscriptions/:id': subscription,
@@ -343,7 +359,7 @@ export const requests: Record<string, BuildRequest> = {
     path: { id: await at.subscription(at.dynamic) },
     body: { amount: 10 },
   }),
-  'PUT /api/subscriptions/:id/coupon': withBody(subscription, { couponCode: 'HALF' }),
+  'PUT /api/subscriptions/:id/coupon': withBody(subscription, { couponCode: 'SPRING' }),
   'PUT /api/subscriptions/:id/cancel': subscription,
   'POST /api/checkout/': (at) => ({ body: { planId: at.plan, billingCycle: 'monthly', reset: true } }),
   'PUT /api/checkout/:subscriptionId/cancel': async (at) => ({ path: { subscriptionId: await at.subscription() } }),

@@ -31,7 +31,7 @@ export type RouteRequest = {
   headers?: Record<string, string>
 }
 
-export const password = 'correct horse'
+export const password = 'correct horse battery'
 
 /** Creates a tenant with one resource of each kind, so that every route has something to act on. */
 export async function createTenantFixture() {
@@ -64,19 +64,23 @@ export async function createTenantFixture() {
   })
 
   await admin.post('/blueprints', {
-    key: 'things',
-    name: 'Things',
+    key: 'todos',
+    name: 'To-dos',
     fields: [
       { key: 'title', type: 'string' },
-      { key: 'size', type: 'integer' },
+      { key: 'done', type: 'boolean' },
+      { key: 'hours', type: 'integer' },
+      { key: 'parent', type: 'relation', target: 'todos' },
     ],
     permissions: fullAccessRules('tenant', 'user'),
     history: true,
   })
-  await admin.post('/configurations', { key: 'shown', public: true, metadata: { color: 'teal' } })
+  await admin.post('/configurations', { key: 'theme', public: true, metadata: { color: 'teal' } })
   await admin.post('/configurations', { key: 'hidden', metadata: { plan: 'secret plan' } })
   const google = { clientId: 'x', clientSecret: 'x' }
-  await admin.put('/configurations/auth-configuration', { metadata: { allowEmailSignIn: true, providers: { google } } })
+  await admin.put('/configurations/auth-configuration', {
+    metadata: { allowEmailSignIn: true, allowedReturnHosts: ['app.example.com'], providers: { google } },
+  })
   const content = 'export const Hello = () => <b>Hello</b>'
   const component = async () => (await admin.post('/components', { identifier: name(), content }))._id as string
   await component()
@@ -105,8 +109,11 @@ export async function createTenantFixture() {
 
   const otherAgent = async () => (await admin.post('/ai/agents', { name: name(), sourceId: 'echo' }))._id as string
   const agent = await otherAgent()
-  const vectorStore = async () =>
-    (await admin.post('/ai/sources/echo/storage', { integrationId: agent, scope: 'tenant' })).vectorStore._id as string
+  /** Creates a vector store of the tenant, or of a user. */
+  const vectorStore = async (user?: string) => {
+    const owner = user ? { scope: 'user', subjectId: user } : { scope: 'tenant' }
+    return (await admin.post('/ai/sources/echo/storage', { integrationId: agent, ...owner })).vectorStore._id as string
+  }
   /** Creates a thread of a user. */
   const thread = async (user: string) => {
     const _id = Bun.randomUUIDv7()
@@ -117,7 +124,7 @@ export async function createTenantFixture() {
   }
   const plan = (await admin.post('/plans', { name: name(), monthlyPrice: 0, yearlyPrice: 0 }))._id as string
   const dynamic = (await admin.post('/plans', { name: name(), dynamic: true }))._id as string
-  await admin.post('/coupons', { code: 'HALF', discountType: 'percentage', discountValue: 50 })
+  await admin.post('/coupons', { code: 'SPRING', discountType: 'percentage', discountValue: 50 })
   /** Creates a subscription of the member to a plan. */
   const subscription = async (planId = plan) => {
     const billable = { billableEntityType: 'user', billableEntityId: home.users.other }
@@ -191,7 +198,7 @@ export async function createTenantFixture() {
       await tenant.write((tx) => tx.insert(jobs).values(row))
       return _id
     },
-    thing: async () => (await admin.post('/blueprints/things/entities', { title: name() })).identifier as string,
+    todo: async () => (await admin.post('/blueprints/todos/entities', { title: name() })).identifier as string,
     block: async () => (await admin.post('/blocks', { name: name(), content: '' }))._id as string,
     blueprint: async () => (await admin.post('/blueprints', { key: name(), name: 'New', fields: [] })).key as string,
     configuration: async () => (await admin.post('/configurations', { key: name(), metadata: {} })).key as string,

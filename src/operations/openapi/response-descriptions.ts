@@ -1,0 +1,158 @@
+import { isSchema, type Schema } from './schema'
+
+type Answered = { operationId: string; summary: string; status: string; schema?: object; isList: boolean }
+
+/** What an operation answers, where its summary does not say it; by status where there are several. */
+const DESCRIPTIONS: Record<string, string | Record<string, string>> = {
+  checkHealth: 'The process is running.',
+  checkReadiness: 'The server is ready for requests of tenants.',
+  deleteTenant: 'The tenant was deleted. `trash` says where its files are now.',
+  suspendTenant: 'The suspended tenant',
+  resumeTenant: 'The tenant, which is active again',
+  setTenantHosts: 'The hosts that the tenant has now',
+  setTenantLimits: 'The rate limits of the tenant, and those that apply to the others',
+  setTenantQuotas: 'The quotas that the tenant has now, and what it uses',
+  createSetUpLink: 'The link; null when the tenant has an administrator',
+  openSupport: 'A link that signs the operator in to the tenant, once',
+  moveTenant: { 200: 'The finished task', 202: 'The task, which goes on in the background' },
+  backUpTenant: { 200: 'The finished task, with the backup', 202: 'The task, which goes on in the background' },
+  restoreTenant: { 200: 'The finished task', 202: 'The task, which goes on in the background' },
+  cloneTenant: { 200: 'The finished task', 202: 'The task, which goes on in the background' },
+  listTasks: 'A page of tasks, the newest first',
+  getTask: 'The task, with its progress or result',
+  listOperatorEvents: 'A page of events about tenants, the newest first',
+  createOperatorToken: 'The new token, whose text is shown only now',
+  chooseDefaultTenant: 'The tenant that answers now',
+  getInstallationHealth: 'The state of this server, and the result of each check',
+  renewCertificate: 'The new certificate',
+  signIn: 'Tokens with the profile; or a challenge, if a second factor is required',
+  signUp: 'The new account, signed in',
+  refreshToken: 'New tokens with the profile',
+  refreshCookie: 'Your profile, with a renewed cookie',
+  signOut: 'The session was ended.',
+  updateMe: 'Your profile after the change',
+  endSession: 'The session was ended.',
+  createApiToken: 'The new token, whose text is shown only now',
+  setUp: 'The first administrator, signed in',
+  signInByLink: 'Tokens with the profile',
+  getSignInMethods: 'Whether sign-in by e-mail is possible, and the providers',
+  requestEmailSignIn: 'The request to which the code of the mail belongs, whether or not there is an account',
+  signInByEmailCode: 'Tokens with the profile',
+  signInByEmailLink: 'Tokens with the profile',
+  previewMailTemplate: 'The mail, rendered with sample values',
+  sendTestMail: 'The mail was queued.',
+  verifyEmail: 'The address was verified.',
+  requestEmailVerification: 'The mail was queued.',
+  revertEmailChange: 'The former address was restored.',
+  requestPasswordReset: 'The mail was queued if there is an account with this address.',
+  resetPassword: 'The password was replaced, and all sessions were ended.',
+  startTotp: 'The secret for the authenticator app, also as the URI of a QR code',
+  confirmTotp: 'The recovery codes, which are shown only now',
+  createPasskey: 'The new passkey',
+  renamePasskey: 'The renamed passkey',
+  signInWithPasskey: 'Tokens with the profile',
+  exchangeRedirectToken: 'Tokens with the profile',
+  startIdentityLink: 'The URL of the provider, to which the browser has to go',
+  deleteIdentity: 'The identity was unlinked.',
+  getUserStats: 'The numbers of users: by role, registered and active lately',
+  getUserSignInState: 'The ways by which the user can sign in',
+  endUserSessions: 'All sessions of the user were ended.',
+  getWorkspaceSecret: 'The stored data; null when there is none',
+  getUserSecret: 'The stored data; null when there is none',
+  putWorkspaceSecret: 'The data was stored.',
+  putUserSecret: 'The data was stored.',
+  createWorkspace: 'The new workspace, with you as its admin',
+  deleteWorkspace: 'The workspace was deleted, with this number of entities.',
+  activateWorkspace: 'The active workspace, with your roles in it',
+  addMember: 'The workspace with its new member',
+  updateMember: 'The member with the new roles',
+  removeMember: 'The member was removed.',
+  answerInvitation: 'The invitation was accepted or declined.',
+  createInvite: 'The new invitation, which is mailed to the person',
+  deleteInvite: 'The invitation was withdrawn.',
+  updateBlueprint: {
+    200: 'The updated blueprint; with `dryRun`, what the change would do',
+    202: 'The new blueprint; its entities are changed in the background',
+  },
+  patchBlueprint: {
+    200: 'The updated blueprint; with `dryRun`, what the change would do',
+    202: 'The new blueprint; its entities are changed in the background',
+  },
+  explainPermissions: 'What is allowed, and by which rules',
+  importEntities: 'The numbers of imported and failed lines, and the errors',
+  deleteMatchingEntities: 'The number of deleted entities',
+  countEntities: 'The number of entities that match',
+  sumEntities: 'The sum; with `groupBy`, the sum of each group',
+  putComponents: 'The result for each component',
+  countEvents: 'The number of events that match; with `groupBy`, of each group',
+  sumEvents: 'The sum; with `groupBy`, the sum of each group',
+  getEventFilterOptions: 'The kinds, names and sources that occur',
+  uploadFile: 'The stored file',
+  listFiles: 'A page of files',
+  getFile: 'The file without its content',
+  createFileToken: 'The token, and a URL that contains it',
+  updateFile: 'The file after the change',
+  deploySite: 'The new deployment, which is active',
+  rollbackSite: 'The former deployment, which is active again',
+  listDeployments: 'The last deployments, the newest first',
+  summarizeLambdaRuns: 'The numbers of runs and failures of each lambda',
+  rollbackLambda: 'The lambda with the code of the earlier version',
+  testIntegrationSource: 'Whether the source could be reached with these settings',
+  checkIntegrationSource: 'Whether the source could be reached',
+  replayIntegrationRun: 'The run, which is pending again',
+  listFailingJobs: 'The jobs that failed and are tried again',
+  retryJob: 'The job runs again now.',
+  archivePlan: 'The archived plan',
+  previewPlanPrices: 'The price, and the payments that would follow',
+  deactivateCoupon: 'The coupon, which is inactive now',
+  validateCoupon: 'The valid coupon',
+  getMySubscription: 'Your current subscription; null when you have none',
+  createSubscription: 'The pending subscription',
+  getSubscriptionStatistics: 'The numbers of subscriptions by status, and the monthly revenue by currency',
+  previewSubscriptionPrices: 'The price, and the next payments',
+  setDynamicAmount: 'The subscription with its new price',
+  setSubscriptionCoupon: 'The subscription after the change',
+  cancelSubscription: 'The subscription after the cancellation, or with the planned one',
+  startCheckout: 'Where the customer pays',
+  cancelCheckout: 'The canceled subscription',
+  replayProviderEvent: 'The event, with its new outcome',
+  receiveProviderEvent: 'What became of the event',
+  createPlugin: 'The new plugin, with its signing secret',
+  reloadPlugin: 'The plugin with its new manifest',
+  rotatePluginSecret: 'The new secret, and until when the former one is also used',
+  createPluginToken: 'The new token, which is shown only now',
+  replayPluginDelivery: 'The delivery, which is pending again',
+  searchAgentKnowledge: 'The excerpts that fit the question best',
+  getModel: 'The agent, as a model',
+  createEmbeddings: 'A vector for each text',
+  draftBlueprints: 'The drafted blueprints, none of which is created',
+  listAiUsage: 'A page of calls; with `groupBy`, the sums of each group',
+  createVectorStore: { 200: 'The vector store, which existed already', 201: 'The new vector store' },
+  uploadToVectorStore: 'The file was added to the vector store.',
+  clearVectorStore: 'The number of removed files',
+  getDefinitions: 'The content of each file, by its path',
+  diffDefinitions: 'The changes that a push would make',
+  pushDefinitions: 'The changes that were made',
+  getInstallation: 'What applies to this tenant on this installation',
+}
+
+/** Returns what a successful response has, in a few words; undefined for an operation that needs words of its own. */
+export function describeAnswer({ operationId, summary, status, schema, isList }: Answered): string | undefined {
+  const own = DESCRIPTIONS[operationId]
+  if (own) return typeof own === 'string' ? own : own[status]
+  const [, verb = '', object = ''] = /^(\w+) (.+)$/.exec(summary) ?? []
+  const named = toDefinite(object)
+  if (verb === 'List') return isList ? `A page of ${withoutArticle(named)}` : capitalize(named)
+  if (verb === 'Get') return capitalize(named)
+  if (verb === 'Create') return `The new ${withoutArticle(object)}`
+  if (verb === 'Update') return `The updated ${withoutArticle(object)}`
+  if (['Delete', 'Remove'].includes(verb) && isDone(schema))
+    return `${capitalize(named)} ${/^all /.test(object) ? 'were' : 'was'} ${verb === 'Delete' ? 'deleted' : 'removed'}.`
+}
+
+const withoutArticle = (text: string) => text.replace(/^(an?|the) /, '')
+const toDefinite = (text: string) =>
+  `${/^an? /.test(text) ? 'the ' : ''}${text.replace(/^an? /, '')}`.replace(/ an? /g, ' the ')
+const capitalize = (text: string) => `${text[0]?.toUpperCase() ?? ''}${text.slice(1)}`
+const isDone = (schema: object | undefined) =>
+  isSchema(schema) && isSchema(schema.properties) && isSchema((schema.properties as Schema).success)
