@@ -16,6 +16,22 @@ const isInstalled = (program: string) => {
   return found
 }
 
+const HEY_API = join(import.meta.dir, 'hey-api')
+const HEY_API_PATH = { PATH: [join(HEY_API, 'node_modules/.bin'), path].join(':') }
+function isHeyApiInstalled() {
+  const found = existsSync(join(HEY_API, 'node_modules'))
+  if (!found) console.warn('Skipped: run `npm ci --prefix test/description/hey-api` first.')
+  return found
+}
+
+const tsconfig = {
+  compilerOptions: {
+    ...{ target: 'ESNext', module: 'ESNext', moduleResolution: 'bundler', lib: ['ESNext', 'DOM', 'DOM.Iterable'] },
+    ...{ types: [], strict: true, noUncheckedIndexedAccess: true, noEmit: true, skipLibCheck: true },
+  },
+  files: ['program.ts', 'process.d.ts'],
+}
+
 async function run(command: string[], cwd: string, more: Record<string, string> = {}) {
   const env = { ...environment, PATH: path, ...more }
   const child = Bun.spawn(command, { cwd, env, stderr: 'pipe' })
@@ -51,6 +67,20 @@ describe('generated clients sign in, create a blueprint and an entity, change it
     const built = await run(['go', 'build', '-o', 'program', '.'], folder, { GOFLAGS: '-mod=mod' })
     expect([built.code, built.err.replace(/^go: downloading.*\n/gm, '')]).toEqual([0, ''])
     const { out, err, code } = await run(['./program', server.url], folder)
+    expect([code, err]).toEqual([0, ''])
+    expect(JSON.parse(out)).toEqual(changedEntity)
+  })
+
+  test.skipIf(!isHeyApiInstalled())('in TypeScript, with another generator and in strict mode', async () => {
+    const { server, folder } = await describeServer()
+    await using _ = server
+    const generate = ['openapi-ts', '-i', 'api.json', '-o', 'sdk', '-c', '@hey-api/client-fetch']
+    expect(await run(generate, folder, HEY_API_PATH)).toMatchObject({ code: 0 })
+    copyFileSync(join(PROGRAMS, 'hey-api.ts.txt'), join(folder, 'program.ts'))
+    await Bun.write(join(folder, 'process.d.ts'), 'declare const process: { argv: string[] }\n')
+    await Bun.write(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
+    expect(await run(['tsc', '-p', '.'], folder, HEY_API_PATH)).toEqual({ out: '', err: '', code: 0 })
+    const { out, err, code } = await run([process.execPath, 'program.ts', server.url], folder)
     expect([code, err]).toEqual([0, ''])
     expect(JSON.parse(out)).toEqual(changedEntity)
   })
