@@ -1,6 +1,7 @@
 import { type Static, t } from 'elysia'
 import { Warning } from '../blueprints/shapes'
 import { id, jsonObject, line, partialOf, strictObject, text, textMatching, time } from '../core/shapes'
+import { appSettings } from '../platform/settings/app-settings'
 
 const optional = t.Optional
 
@@ -151,5 +152,25 @@ export const AppConfiguration = t.Object({
   hosts: optional(t.Array(WebsiteHost, { description: 'the hosts of websiteUrls; left out when there are none' })),
 })
 
-/** Keys of the app configuration, at the top or under `metadata`. */
-export const AppConfigurationChange = t.Record(t.String(), t.Unknown())
+const textOrNone = { type: ['string', 'null'] }
+const textsOrNone = { type: ['array', 'null'], items: { type: 'string' } }
+const settings = appSettings.shape.properties
+
+/** Keys of the app configuration, at the top or under `metadata`. The server judges those that it reads. */
+export const AppConfigurationChange = t.Unsafe<Record<string, unknown>>({
+  ...t.Record(t.String(), t.Unknown()),
+  'x-schema': {
+    type: 'object',
+    description: 'keys to change; null removes one, and keys of your own are stored as they are',
+    properties: {
+      name: { ...textOrNone, description: 'what the pages of the server call the tenant' },
+      logo: { ...textOrNone, description: 'the URL of a picture that stands beside the name' },
+      accentColor: { ...textOrNone, description: 'the colour of the pages of the server, such as #7a3b8f' },
+      websiteUrls: { ...textsOrNone, description: settings.websiteUrls.description },
+      timezone: { ...textOrNone, description: settings.timezone.description },
+      contentEditors: { ...textsOrNone, description: settings.contentEditors.description },
+      metadata: { type: 'object', additionalProperties: true, description: 'all of the keys, instead of at the top' },
+    },
+    additionalProperties: true,
+  },
+})

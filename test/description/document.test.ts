@@ -128,7 +128,21 @@ describe('schemas of the OpenAPI document', () => {
   })
 })
 
+test('the body that changes the app configuration describes each key that the server reads', () => {
+  const { properties } = schemaNamed('AppConfigurationChange')
+  for (const key of ['name', 'logo', 'accentColor', 'websiteUrls', 'timezone', 'contentEditors', 'metadata'])
+    expect(properties[key]?.description, key).toBeString()
+})
+
 describe('parameters of the OpenAPI document', () => {
+  test('choices whose names are given have one for each', () => {
+    const counts = [...JSON.stringify(document).matchAll(/"enum":(\[[^\]]*\]),"x-enum-varnames":(\[[^\]]*\])/g)].map(
+      ([, values = '', names = '']) => [JSON.parse(values).length, JSON.parse(names).length],
+    )
+    expect(counts.length).toBeGreaterThan(5)
+    for (const [values, names] of counts) expect(names).toBe(values)
+  })
+
   test('query parameters have the types, words and patterns that the server accepts', () => {
     const types = ['limit', 'page', 'count', 'sort', 'isActive'].map(
       (name) => queryParameter('/api/plans/', name)?.schema.type,

@@ -1283,19 +1283,37 @@ export interface components {
             hosts?: components["schemas"]["WebsiteHost"][];
         };
         AppConfigurationChange: {
+            name?: string | null;
+            logo?: string | null;
+            accentColor?: string | null;
+            websiteUrls?: string[] | null;
+            timezone?: string | null;
+            contentEditors?: string[] | null;
+            metadata?: {
+                [key: string]: unknown;
+            };
+        } & {
             [key: string]: unknown;
         };
         AxesChart: {
-            tooltip: components["schemas"]["AppConfigurationChange"];
-            toolbox: components["schemas"]["AppConfigurationChange"];
+            tooltip: {
+                [key: string]: unknown;
+            };
+            toolbox: {
+                [key: string]: unknown;
+            };
             xAxis: components["schemas"]["AxesChartXAxis"];
-            yAxis: components["schemas"]["AppConfigurationChange"];
+            yAxis: {
+                [key: string]: unknown;
+            };
             series: components["schemas"]["AxesChartSeriesItem"][];
         };
         AxesChartSeriesItem: {
             type: string;
             name: string;
-            areaStyle?: components["schemas"]["AppConfigurationChange"];
+            areaStyle?: {
+                [key: string]: unknown;
+            };
             data: components["schemas"]["NumberOrText"][];
         };
         AxesChartXAxis: {
@@ -1909,7 +1927,9 @@ export interface components {
             updated?: string;
             user?: string | null;
             workspace?: string | null;
-            metadata: components["schemas"]["AppConfigurationChange"];
+            metadata: {
+                [key: string]: unknown;
+            };
         } & {
             [key: string]: unknown;
         };
@@ -1920,7 +1940,9 @@ export interface components {
             /** @enum {string} */
             op: "create" | "update" | "upsert" | "delete";
             identifier?: string;
-            data?: components["schemas"]["AppConfigurationChange"];
+            data?: {
+                [key: string]: unknown;
+            };
         };
         EntityBatchResult: {
             results: components["schemas"]["EntityBatchResultResult"][];
@@ -1954,7 +1976,9 @@ export interface components {
         };
         EntityInput: {
             identifier?: string | null;
-            metadata?: components["schemas"]["AppConfigurationChange"];
+            metadata?: {
+                [key: string]: unknown;
+            };
         } & {
             [key: string]: unknown;
         };
@@ -2049,7 +2073,9 @@ export interface components {
             multi?: boolean;
             unique?: boolean;
             indexed?: boolean;
-            schema?: components["schemas"]["AppConfigurationChange"];
+            schema?: {
+                [key: string]: unknown;
+            };
             target?: string;
             accept?: string[];
             maxSize?: components["schemas"]["FieldMaxSize"];
@@ -2377,7 +2403,9 @@ export interface components {
         LambdaInput: {
             method?: string;
             path?: string;
-            query?: components["schemas"]["AppConfigurationChange"];
+            query?: {
+                [key: string]: unknown;
+            };
             headers?: {
                 [key: string]: string;
             };
@@ -3245,7 +3273,9 @@ export interface components {
             roles: string[];
         };
         PieChart: {
-            tooltip: components["schemas"]["AppConfigurationChange"];
+            tooltip: {
+                [key: string]: unknown;
+            };
             series: components["schemas"]["PieChartSeriesItem"][];
         };
         PieChartSeriesItem: {
@@ -3257,8 +3287,12 @@ export interface components {
         PieChartSeriesItemDataItem: {
             name: components["schemas"]["ChartGroupName"];
             value: components["schemas"]["NumberOrText"];
-            label?: components["schemas"]["AppConfigurationChange"];
-            tooltip?: components["schemas"]["AppConfigurationChange"];
+            label?: {
+                [key: string]: unknown;
+            };
+            tooltip?: {
+                [key: string]: unknown;
+            };
         };
         Plan: {
             _id: string;

@@ -104,12 +104,14 @@ const requiredOf = (shape: object | undefined): unknown[] =>
 /**
  * Leaves out the empty text and `undefined`, which are accepted only because some clients send them for missing values.
  */
-function simplifyTextChoices({ enum: choices, ...schema }: Schema): Schema {
+function simplifyTextChoices({ enum: choices, 'x-enum-varnames': names, ...schema }: Schema): Schema {
   if (!Array.isArray(choices)) return schema
-  const texts = choices.filter((choice) => choice !== '' && choice !== 'undefined')
+  const isText = (choice: unknown) => choice !== '' && choice !== 'undefined'
+  const texts = choices.filter(isText)
+  const kept = Array.isArray(names) ? names.filter((_, index) => isText(choices[index])) : []
   return texts.includes('true') && texts.every((word) => ['true', 'false', '1', '0'].includes(word))
     ? { type: 'boolean' }
-    : { ...schema, enum: texts }
+    : { ...schema, enum: texts, ...(kept.length && { 'x-enum-varnames': kept }) }
 }
 
 const toHeaderParameter = (name: string, description: string, schema: object = { type: 'string' }) => ({
