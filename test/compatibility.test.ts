@@ -81,6 +81,7 @@ const STORED = {
   leases: ['jobs', 'housekeeping', 'integrity-check', 'operator'],
   'topics of caches': [
     ...['tenants', 'blueprints', 'actors', 'configurations', 'changes', 'plugins', 'lambdas', 'connections'],
+    'integrations',
   ],
   'purposes of derived keys': [
     ...['access-token', 'refresh-token', 'social-journey', 'changes', 'cursor', 'device-cookie', 'setup-link'],

@@ -57,7 +57,7 @@ const COSTLY: Record<string, { call: RegExp; files: Record<string, string> }> = 
     call: /(?<!function )fetchExternalStream\(/,
     files: {
       'plugins/proxy.ts': TAKES_TURNS,
-      'ai/sources/source-fetch.ts': 'completions are counted, and indexing is a job',
+      'ai/sources/source-request.ts': 'completions are counted, and indexing is a job',
     },
   },
   'mail servers': {

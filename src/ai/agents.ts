@@ -1,4 +1,4 @@
-import { and, desc, eq, or } from 'drizzle-orm'
+import { and, desc, eq, or, type SQL } from 'drizzle-orm'
 import type { Ctx, PublicCtx } from '../accounts/context'
 import { connections } from '../connections/tables'
 import { etagOf, type HttpContext, setEtag } from '../core/etag'
@@ -10,6 +10,8 @@ import { type IntegrationRow, integrations } from '../integrations/tables'
 import { type AiTarget, ECHO_SOURCE_ID } from '../integrations/targets/ai'
 import { type ListQuery, parsePage, respondWithFilteredPage } from '../storage/pagination'
 import type { Db } from '../storage/port'
+import { cached } from '../tenancy/cache'
+import type { Tenant } from '../tenancy/tenants'
 import type { Agent, AgentChange, NewAgent } from './shapes'
 
 /** An integration with the trigger `chat` and the target `ai`. */
@@ -76,22 +78,30 @@ export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
 
 /** Returns the active agents that the caller may use, newest first: all, or those with this id or name. */
 export async function listUsableAgents(ctx: PublicCtx, idOrName?: string): Promise<AgentRow[]> {
-  const wanted = idOrName === undefined ? undefined : or(eq(_id, idOrName), eq(name, idOrName))
-  const rows = await ctx.db
-    .select()
-    .from(integrations)
-    .where(and(agentCondition, eq(active, true), wanted))
-    .orderBy(desc(created), desc(_id))
-  return rows.filter((row) => mayRun(ctx, row)) as AgentRow[]
+  const rows = await (idOrName === undefined ? readActiveAgents(ctx.db) : findActiveAgents(ctx, idOrName))
+  return rows.filter((row) => mayRun(ctx, row))
 }
 
 /** Returns an active agent that the caller may use. @throws 401, 403, 404, also when the agent is inactive */
 export async function getUsableAgent(ctx: PublicCtx, id: string, noun = 'integration'): Promise<AgentRow> {
-  const row = await getAgentRow(ctx.db, id, noun)
-  if (!row.active) notFound(noun)
+  const row = (await findActiveAgents(ctx, id)).find((row) => row._id === id) ?? notFound(noun)
   assertMayRun(ctx, row)
   return row
 }
+
+/** Returns the active agents with this id or name, newest first. Cached: each completion needs its agent. */
+const findActiveAgents = async (tenant: Tenant, idOrName: string): Promise<AgentRow[]> =>
+  (await cached(tenant, 'integrations', `agents ${idOrName}`, async () => {
+    const rows = await readActiveAgents(tenant.db, or(eq(_id, idOrName), eq(name, idOrName)))
+    return rows.length ? rows : undefined
+  })) ?? []
+
+const readActiveAgents = (db: Db, condition?: SQL) =>
+  db
+    .select()
+    .from(integrations)
+    .where(and(agentCondition, eq(active, true), condition))
+    .orderBy(desc(created), desc(_id)) as unknown as Promise<AgentRow[]>
 
 async function getAgentRow(db: Pick<Db, 'select'>, id: string, noun = 'agent'): Promise<AgentRow> {
   const row = await db

@@ -16,7 +16,7 @@ export class IdleTimeout extends Error {}
 
 /** The response of another server. The body is a stream, unless all of it arrived with the head. */
 export type UpstreamResponse = { status: number; headers: Headers; body: UpstreamBody }
-type UpstreamBody = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null
+export type UpstreamBody = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null
 
 const READ_AHEAD_BYTES = 64 << 10 // bytes
 

@@ -11,6 +11,8 @@ export type OutboundRequest = {
   headers: Headers
   body: ReadableStream<Uint8Array> | Uint8Array | null
   signal: AbortSignal
+  /** Whether the request may be sent twice, although its method is not idempotent. */
+  isRepeatable?: boolean
 }
 
 type SendOptions = OutboundPolicy & {
@@ -58,12 +60,15 @@ function agentsOf(tenant: string): TenantAgents {
 }
 
 /**
- * Tells whether a request may be sent twice: its method is idempotent (RFC 9110 §9.2.2), or a header lets the server
- * recognize a repetition.
+ * Tells whether a request may be sent twice: its method is idempotent (RFC 9110 §9.2.2), a header lets the server
+ * recognize a repetition, or its sender says so.
  */
-const isRepeatable = ({ method, headers, body }: OutboundRequest) =>
+const mayBeSentTwice = ({ method, headers, body, isRepeatable }: OutboundRequest) =>
   !(body instanceof ReadableStream) &&
-  (/^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method) || headers.has('idempotency-key') || headers.has('webhook-id'))
+  (isRepeatable ||
+    /^(GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method) ||
+    headers.has('idempotency-key') ||
+    headers.has('webhook-id'))
 
 /** The requests of this process to other servers: how long they took until the head of the response (s), and results. */
 export const outboundStatistics = {
@@ -130,7 +135,7 @@ async function send(
   if (body instanceof Uint8Array) sentHeaders['content-length'] = `${body.byteLength}`
   else if (!body && !['GET', 'HEAD'].includes(method)) sentHeaders['content-length'] = '0'
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  const mayRepeat = isRepeatable(outbound)
+  const mayRepeat = mayBeSentTwice(outbound)
   const out = (isTls ? overHttps : overHttp)({
     ...{ method, signal, headers: { ...sentHeaders, host: url.host }, lookup, addresses },
     agent: mayRepeat ? agentsOf(tenant)[isTls ? 'https:' : 'http:'] : false,

@@ -17,6 +17,7 @@ import {
   respondWithGrowingPage,
 } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
+import { writeInvalidating } from '../tenancy/cache'
 import { toRunOrderingKey } from './run-job'
 import { reschedule } from './schedules'
 import type { Filters, IntegrationChange, NewIntegration } from './shapes'
@@ -71,7 +72,7 @@ export async function create(
 ) {
   const { roles = [], workspaceRoles = [], plugin = null } = input
   const [trigger, target, time] = [parseTrigger(input.trigger), parseTarget(input.target), toIsoString(now())]
-  const row = await ctx.write(async (tx) => {
+  const row = await writeInvalidating(ctx, 'integrations', async (tx) => {
     if ((await tx.$count(integrations)) >= MAX_INTEGRATIONS)
       throw new Problem(
         409,
@@ -102,7 +103,7 @@ export async function change(
   changes: IntegrationChange | ((before: IntegrationRow) => IntegrationChange),
   answer: HttpContext,
 ) {
-  const row = await ctx.write(async (tx) => {
+  const row = await writeInvalidating(ctx, 'integrations', async (tx) => {
     const before = await getForUpdate(tx, id, answer)
     const input = typeof changes === 'function' ? changes(before) : changes
     const trigger = input.trigger ? parseTrigger(input.trigger) : before.trigger
@@ -132,7 +133,7 @@ export async function change(
 
 /** Removes an integration and its queued runs. @throws 404, 409 INTEGRATION_IN_USE, 412 when stale */
 export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
-  await ctx.write(async (tx) => {
+  await writeInvalidating(ctx, 'integrations', async (tx) => {
     const row = await getForUpdate(tx, id, answer)
     await assertNotOffered(tx, id)
     await tx.delete(integrations).where(eq(_id, id))

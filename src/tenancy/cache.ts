@@ -10,6 +10,7 @@ export type CacheTopic =
   | 'plugins'
   | 'lambdas'
   | 'connections'
+  | 'integrations'
   | 'certificates'
   | 'sites'
 

@@ -21,7 +21,7 @@ const root = resolve(import.meta.dir, '../..')
 /** Where each file that calls other servers is held; undefined where it only reads, or acts for the installation. */
 const WAYS_OUT: Record<string, string | undefined> = {
   'src/accounts/social/oauth-client.ts': 'src/accounts/social/provider-config.ts',
-  'src/ai/sources/source-fetch.ts': 'src/ai/sources/sources.ts',
+  'src/ai/sources/source-request.ts': 'src/ai/sources/sources.ts',
   'src/connections/kinds/probe.ts': undefined,
   'src/integrations/targets/http.ts': 'src/integrations/targets/index.ts',
   'src/lambdas/host-api/fetch.ts': 'src/lambdas/host-api/fetch.ts',

@@ -24,10 +24,13 @@ export type ReplyPlan = {
   hang?: number
   /** Closes the connection after this many chunks. */
   cut?: number
+  /** Keeps the response open after `[DONE]`. */
+  stay?: boolean
 }
 
+/** `connection` is the port at its other end. */
 // biome-ignore lint/suspicious/noExplicitAny: a body can be anything, and expectations say what it is
-export type ReceivedRequest = { path: string; headers: Record<string, string>; body: any }
+export type ReceivedRequest = { path: string; headers: Record<string, string>; body: any; connection: number }
 
 type PlannedReply = { id: string; model: string; plan: ReplyPlan }
 
@@ -43,7 +46,12 @@ export async function startOpenai(always: ReplyPlan | ((request: ReceivedRequest
   const left: number[] = []
   const server = createServer(async (request, response) => {
     const body = await readJsonBody(request)
-    const received = { path: request.url ?? '', headers: request.headers as Record<string, string>, body }
+    const received = {
+      path: request.url ?? '',
+      headers: request.headers as Record<string, string>,
+      body,
+      connection: request.socket.remotePort!,
+    }
     requests.push(received)
     response.on('close', () => {
       if (!response.writableFinished) left.push(performance.now())
@@ -79,6 +87,8 @@ export async function startOpenai(always: ReplyPlan | ((request: ReceivedRequest
     clear() {
       plans.length = requests.length = left.length = own.sent = 0
     },
+    /** Closes the connections on which nothing is being answered. */
+    closeIdle: () => server.closeIdleConnections(),
     async stop() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
@@ -147,7 +157,8 @@ async function streamReply(response: ServerResponse, reply: PlannedReply, own: {
     own.sent++
   }
   if (plan.usage !== null) await data({ choices: [], ...usageOf(plan) })
-  response.end('data: [DONE]\n\n')
+  response.write('data: [DONE]\n\n')
+  if (!plan.stay) response.end()
 }
 
 const splitText = (text: string, pieces: number) => {

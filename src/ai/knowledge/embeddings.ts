@@ -1,9 +1,9 @@
 import type { PublicCtx } from '../../accounts/context'
 import { Problem } from '../../core/problem'
-import type { Source } from '../sources/sources'
+import { requestAnswer, type Source } from '../sources/sources'
 import { estimateTokens } from '../token-estimate'
-import { MalformedReply, SourceCallError, toProblem } from '../turn/errors'
-import { parseUsage, type TokenUsage } from '../turn/reply'
+import { MalformedReply, throwSourceError, toProblem } from '../turn/errors'
+import { parseUsage, type ReportedUsage, type TokenUsage } from '../turn/reply'
 import { buildUsageRow, recordUsage, type UsageStatus } from '../usage/usage-record'
 
 const MAX_DIMENSIONS = 16_384
@@ -28,6 +28,9 @@ export type EmbeddingPurpose = {
   dimensions?: number
 }
 
+/** It comes from another server, so every part of it may be malformed. */
+type EmbeddingAnswer = { data?: unknown; usage?: ReportedUsage } | null
+
 /** Returns the embeddings of texts, of which only the beginning counts. @throws what `requestEmbeddings` throws */
 export async function embedTexts(
   source: EmbeddingSource,
@@ -39,23 +42,26 @@ export async function embedTexts(
 }
 
 /**
- * Returns the embeddings of texts, as vectors of length 1, and how many tokens they took. The client of the source retries
+ * Returns the embeddings of texts, as vectors of length 1, and how many tokens they took. They are asked for again
  * where that may help. The usage is recorded in any case.
  * @throws 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
  */
 export async function requestEmbeddings(
-  { _id: source, client, embeddingModel: model }: EmbeddingSource,
+  source: EmbeddingSource,
   input: string[],
   { ctx, integration, thread, signal, dimensions }: EmbeddingPurpose,
 ): Promise<{ vectors: Float32Array[]; tokens: number }> {
   const startTime = performance.now()
+  const model = source.embeddingModel
   let usage = estimateEmbeddingUsage(input)
   let status: UsageStatus = 'failed'
   try {
-    const embeddingRequest = { model, input, encoding_format: 'float', ...(dimensions && { dimensions }) } as const
-    const answer = await client.embeddings.create(embeddingRequest, { signal }).catch((cause) => {
-      throw new SourceCallError(cause)
-    })
+    const body = Buffer.from(
+      JSON.stringify({ model, input, encoding_format: 'float', ...(dimensions && { dimensions }) }),
+    )
+    const answer = (await requestAnswer(source, '/embeddings', { body, signal }).catch(
+      throwSourceError,
+    )) as EmbeddingAnswer
     const reportedUsage = parseUsage({ ...answer?.usage, completion_tokens: 0 })
     if (reportedUsage) usage = { ...reportedUsage, estimated: false }
     const vectors = parseVectors(answer?.data, input.length)
@@ -66,7 +72,7 @@ export async function requestEmbeddings(
     throw toProblem(error)
   } finally {
     const durationMs = Math.round(performance.now() - startTime)
-    const about = { kind: 'embedding' as const, integration, source, model, thread: thread ?? null }
+    const about = { kind: 'embedding' as const, integration, source: source._id, model, thread: thread ?? null }
     const row = await buildUsageRow(ctx, { ...about, usage, status, durationMs })
     await ctx.write((tx) => recordUsage(ctx, tx, row))
   }

@@ -1,8 +1,10 @@
 import type OpenAI from 'openai'
 import { toBodyStream } from '../../core/body-stream'
 import { now } from '../../core/clock'
+import type { UpstreamBody } from '../../core/http-stream'
 import { parseInSlices, type RunSlice } from '../../core/sliced-json'
 import { estimateMessageTokens, estimateTokens } from '../token-estimate'
+import { type SourceRequest, SourceStatusError } from './source-request'
 
 type Body = OpenAI.ChatCompletionCreateParams
 type Message = OpenAI.ChatCompletionMessageParam
@@ -16,29 +18,21 @@ type Call = { id: string; type: 'function'; function: { name: string; arguments:
  * and end with `That is all.` If the request wants JSON and the text is none, it answers `{"echo": "…"}`, or the first
  * example of the requested schema.
  */
-export async function echo(
-  url: string,
-  { body, signal }: { body?: unknown; signal?: AbortSignal | null },
-  runSlice: RunSlice,
-) {
+export async function echo(path: string, { body, signal }: SourceRequest, runSlice: RunSlice): Promise<UpstreamBody> {
   signal?.throwIfAborted()
-  if (!url.endsWith('/chat/completions'))
-    return Response.json({ error: { message: 'The source echo supports chat completions only.' } }, { status: 404 })
-  const bytes = body instanceof Buffer ? body : Buffer.from(String(body))
-  const chatRequest = (await parseInSlices(bytes, Number.POSITIVE_INFINITY, runSlice)) as Body
-  if (chatRequest.messages.some(hasParts))
-    return Response.json({ error: { message: 'The source echo reads texts only.' } }, { status: 400 })
+  if (path !== '/chat/completions') throw new SourceStatusError(404, new Headers())
+  const chatRequest = (await parseInSlices(body, Number.POSITIVE_INFINITY, runSlice)) as Body
+  // It reads texts only.
+  if (chatRequest.messages.some(hasParts)) throw new SourceStatusError(400, new Headers())
   const name = hashMessages(chatRequest.messages)
   const { content, calls } = createReply(chatRequest, name)
   const finish_reason = calls.length ? 'tool_calls' : 'stop'
   const usage = estimateUsage(chatRequest, content, calls)
   const head = { id: `chatcmpl-${name}`, created: Math.floor(now() / 1000), model: chatRequest.model }
-  if (chatRequest.stream) {
-    const frames = streamFrames(content, calls, finish_reason, head, usage)
-    return new Response(toBodyStream(frames), { headers: { 'content-type': 'text/event-stream' } })
-  }
+  if (chatRequest.stream) return toBodyStream(streamFrames(content, calls, finish_reason, head, usage))
   const message = { role: 'assistant', content, ...(calls.length && { tool_calls: calls }) }
-  return Response.json({ ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason }], usage })
+  const choices = [{ index: 0, message, finish_reason }]
+  return new TextEncoder().encode(JSON.stringify({ ...head, object: 'chat.completion', choices, usage }))
 }
 
 function createReply(

@@ -1,22 +1,21 @@
-import type { OpenAI } from 'openai'
 import { WorkTurns } from '../../accounts/work-turns'
 import { config } from '../../config'
 import { resolveApiUrl } from '../../connections/kinds/openai'
 import { resolveConnection } from '../../connections/resolver'
-import { HOUR_MS } from '../../core/clock'
+import type { UpstreamBody } from '../../core/http-stream'
 import { Problem } from '../../core/problem'
 import { ECHO_SOURCE_ID } from '../../integrations/targets/ai'
+import { cached } from '../../tenancy/cache'
 import { assertOutgoingAllowed } from '../../tenancy/outgoing-hold'
 import type { Tenant } from '../../tenancy/tenants'
 import { echo } from './echo'
-import { fetchSource } from './source-fetch'
+import { postToSource, type SourceRequest } from './source-request'
 
-const MAX_RETRIES = 2
-
-/** A source of models and the client to call it with. It holds secrets, so it must not reach any response or log. */
+/** A source of models. */
 export type Source = {
   _id: string
-  client: OpenAI
+  /** Posts to a path of OpenAI's API, and returns the body of the response. @throws what `postToSource` throws */
+  post: (path: string, request: SourceRequest) => Promise<UpstreamBody>
   /** The default model. */
   model: string
   /** The model for embeddings, if the source has one. */
@@ -30,14 +29,23 @@ export type Source = {
  * @throws 404 INTEGRATION_SOURCE_NOT_FOUND, also for `echo` when ATOLL_AI_ECHO is off
  */
 export async function getSource(tenant: Tenant, id: string): Promise<Source> {
-  if (id === ECHO_SOURCE_ID) return getEchoSource(tenant)
+  return id === ECHO_SOURCE_ID
+    ? getEchoSource(tenant)
+    : cached(tenant, 'connections', `source ${id}`, () => readSource(tenant, id))
+}
+
+async function readSource(tenant: Tenant, id: string): Promise<Source> {
   const { metadata, authentication } = await resolveConnection(tenant, id, 'openai')
   const { token } = authentication
   const { embeddingModel, roles = [] } = metadata
-  const client = await createClient(resolveApiUrl(metadata), token, (url, init) =>
-    fetchSource(tenant.tenant, url, token ? init : withoutAuthorization(init)),
-  )
-  return { _id: id, client, model: metadata.model ?? metadata.defaultModel ?? DEFAULT_MODEL, embeddingModel, roles }
+  const address = { tenant: tenant.tenant, apiUrl: resolveApiUrl(metadata), token }
+  return {
+    _id: id,
+    post: (path, request) => postToSource(address, path, request),
+    model: metadata.model ?? metadata.defaultModel ?? DEFAULT_MODEL,
+    embeddingModel,
+    roles,
+  }
 }
 
 /**
@@ -49,41 +57,20 @@ export async function openSource(tenant: Tenant, id: string): Promise<Source> {
   return getSource(tenant, id)
 }
 
+/** Posts to a source and returns its answer, which may be any JSON. @throws what `post` throws, SyntaxError */
+export const requestAnswer = async (source: Pick<Source, 'post'>, path: string, request: SourceRequest) =>
+  (await new Response(await source.post(path, request)).json()) as unknown
+
 const DEFAULT_MODEL = 'gpt-4o-mini'
 
-async function getEchoSource(tenant: Tenant): Promise<Source> {
+function getEchoSource(tenant: Tenant): Source {
   if (config.ATOLL_AI_ECHO === 'on')
     return {
       _id: ECHO_SOURCE_ID,
-      client: await createClient('http://echo.invalid', ECHO_SOURCE_ID, (url, init) =>
-        echo(url, init, new WorkTurns(tenant).run),
-      ),
+      post: (path, request) => echo(path, request, new WorkTurns(tenant).run),
       model: ECHO_SOURCE_ID,
       roles: [],
     }
   const message = 'The built-in source "echo" is disabled. Choose an integration source of the kind openai.'
   throw new Problem(404, 'INTEGRATION_SOURCE_NOT_FOUND', message)
-}
-
-type Fetch = (
-  url: string,
-  init: { method?: string; headers?: unknown; body?: unknown; signal?: AbortSignal | null },
-) => Promise<Response>
-
-/** Overrides the settings that the client would read from the environment, and disables its log. */
-async function createClient(baseURL: string, apiKey = 'none', fetch: Fetch) {
-  const { OpenAI } = await import('openai')
-  return new OpenAI({
-    ...{ baseURL, apiKey, organization: null, project: null, webhookSecret: null, logLevel: 'off' },
-    ...{ maxRetries: MAX_RETRIES, timeout: CLIENT_TIMEOUT_MS, fetch: fetch as typeof globalThis.fetch },
-  })
-}
-
-/** Effectively none: `fetchSource` limits the time between two chunks instead of the total time. */
-const CLIENT_TIMEOUT_MS = 24 * HOUR_MS
-
-const withoutAuthorization = <Init extends { headers?: unknown }>(init: Init) => {
-  const headers = new Headers(init.headers as Headers)
-  headers.delete('authorization')
-  return { ...init, headers }
 }

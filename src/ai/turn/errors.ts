@@ -1,8 +1,9 @@
-import type { APIError } from 'openai'
+import { UpstreamUnreachable } from '../../core/http-client'
 import { IdleTimeout } from '../../core/http-stream'
 import { getErrorChain } from '../../core/log'
 import { badRequest, Problem } from '../../core/problem'
 import { parseRetryAfter } from '../../core/retry-after'
+import { SourceStatusError } from '../sources/source-request'
 
 const DEFAULT_WAIT_MS = 5_000
 
@@ -21,7 +22,7 @@ export class SourceCallError extends Error {
   }
 }
 
-/** Wraps any error of the client, for all of them are failures of the source. @throws SourceCallError */
+/** Wraps any error of a request, for all of them are failures of the source. @throws SourceCallError */
 export const throwSourceError = (cause: unknown): never => {
   throw new SourceCallError(cause)
 }
@@ -37,8 +38,8 @@ export class MalformedReply extends Error {}
 export function toProblem(error: unknown): unknown {
   if (error instanceof MalformedReply) return upstreamProblem(error.message)
   if (!(error instanceof SourceCallError)) return error
-  if (getErrorChain(error).some((cause) => cause instanceof IdleTimeout)) return timeoutProblem()
-  const { status, headers } = isApiError(error.cause) ? error.cause : {}
+  if (getErrorChain(error).some(isTimeout)) return timeoutProblem()
+  const { status, headers } = error.cause instanceof SourceStatusError ? error.cause : {}
   if (status === 504 || status === 408) return timeoutProblem()
   if (status === 429) return busyProblem(headers?.get('retry-after'))
   if (status) return upstreamProblem(`The AI source answered ${status}.`, { status })
@@ -50,7 +51,8 @@ const PARTS_REFUSED_STATUSES = [400, 404, 415, 422]
 /** @throws 400 when a source refused a request with pictures or other parts that are no text, else the error */
 export function rethrowRefusedParts(error: unknown, index: number): never {
   const cause = error instanceof SourceCallError ? error.cause : undefined
-  if (index < 0 || !isApiError(cause) || !PARTS_REFUSED_STATUSES.includes(cause.status ?? 0)) throw error
+  const isRefusal = cause instanceof SourceStatusError && PARTS_REFUSED_STATUSES.includes(cause.status)
+  if (index < 0 || !isRefusal) throw error
   return badRequest({
     path: `/messages/${index}/content`,
     message: 'The model of this agent refused a message with other parts than text. Choose one that can read them.',
@@ -63,8 +65,8 @@ export function toTurnProblem(error: unknown, { aborted, reason }: AbortSignal):
   return reason instanceof Problem ? reason : callerGoneProblem()
 }
 
-/** Recognizes errors of the client by their shape, so that its package need not be loaded here. */
-const isApiError = (cause: unknown): cause is APIError => cause instanceof Error && 'requestID' in cause
+const isTimeout = (cause: unknown) =>
+  cause instanceof IdleTimeout || (cause instanceof UpstreamUnreachable && cause.reason === 'timeout')
 
 const timeoutProblem = () =>
   new Problem(

@@ -3,11 +3,12 @@ import { toStorableText } from '../../core/body'
 import { now, toIsoString } from '../../core/clock'
 import type { Db } from '../../storage/port'
 import type { ThreadSummary } from '../shapes'
-import type { Source } from '../sources/sources'
+import { requestAnswer, type Source } from '../sources/sources'
 import { messages, type threads } from '../tables'
 import type { MessageRow } from '../threads'
 import { estimateMessageTokens, estimateTokens } from '../token-estimate'
 import type { Message } from './conversation'
+import type { Completion } from './model-call'
 import { parseUsage } from './reply'
 
 const DEFAULT_HISTORY_TOKENS = 16_000 // tokens
@@ -107,13 +108,15 @@ const SUMMARY_PROMPT = `Sum up this conversation in at most 200 words, so that y
 was found out, and what was decided. Keep names, numbers and ids as they are. Answer with the summary alone.`
 
 /** Has a model summarize a conversation. Returns no content if that fails. @throws the reason when it is aborted */
-export async function requestSummary({ client }: Source, model: string, text: string, signal: AbortSignal) {
+export async function requestSummary(source: Source, model: string, text: string, signal: AbortSignal) {
   const messages = [
     { role: 'system' as const, content: SUMMARY_PROMPT },
     { role: 'user' as const, content: text },
   ]
   try {
-    const { choices, usage } = await client.chat.completions.create({ model, messages, max_tokens: 1_000 }, { signal })
+    const body = Buffer.from(JSON.stringify({ model, messages, max_tokens: 1_000 }))
+    const answer = await requestAnswer(source, '/chat/completions', { body, signal })
+    const { choices, usage } = (answer ?? {}) as Completion
     const content = choices?.[0]?.message?.content
     return {
       content: typeof content === 'string' ? toStorableText(content.slice(0, 8_000)) : undefined,

@@ -1,9 +1,15 @@
 import { type RunSlice, stringifyInSlices } from '../../core/sliced-json'
-import { SSE_CONTENT_TYPE } from '../sources/source-fetch'
-import type { Source } from '../sources/sources'
+import { requestAnswer, type Source } from '../sources/sources'
 import { readChunks } from '../sources/sse-chunks'
 import { throwSourceError } from './errors'
 import type { CompletionChunk, Delta, ModelParams, OnText, Reply, ReplyBuilder } from './reply'
+
+const COMPLETIONS_PATH = '/chat/completions'
+
+/** It comes from another server, so every part of it may be malformed. */
+export type Completion = Omit<CompletionChunk, 'choices'> & {
+  choices?: ({ message?: Delta; finish_reason?: unknown } | null)[] | null
+}
 
 type CallOptions = { signal: AbortSignal; reply: ReplyBuilder; onText: OnText; stream: boolean; runSlice: RunSlice }
 
@@ -13,19 +19,15 @@ type CallOptions = { signal: AbortSignal; reply: ReplyBuilder; onText: OnText; s
  * @throws SourceCallError, MalformedReply, the reason of the signal, and what `onText` throws
  */
 export async function callModel(
-  { client: { chat } }: Source,
+  source: Source,
   params: ModelParams,
   { signal, reply, onText, stream, runSlice }: CallOptions,
 ): Promise<Reply> {
   const streamOptions = { stream: true, stream_options: { include_usage: true } } as const
   const body = await stringifyInSlices({ ...params, ...(stream ? streamOptions : { stream }) }, runSlice)
-  const headers = { 'content-type': 'application/json' }
   if (stream) {
-    const response = await chat.completions
-      .create({ ...params, ...streamOptions }, { signal, body, headers: { ...headers, accept: SSE_CONTENT_TYPE } })
-      .asResponse()
-      .catch(throwSourceError)
-    const chunkBatches = readChunks(response)
+    const answer = await source.post(COMPLETIONS_PATH, { body, signal, isStream: true }).catch(throwSourceError)
+    const chunkBatches = readChunks(answer)
     try {
       for (;;) {
         const { done, value } = await chunkBatches.next().catch(throwSourceError)
@@ -37,15 +39,10 @@ export async function callModel(
       chunkBatches.return().catch(() => {})
     }
   } else {
-    const answer = await chat.completions
-      .create({ ...params, stream: false }, { signal, body, headers })
-      .catch(throwSourceError)
-    const { model, usage, choices } = (answer ?? {}) as Partial<typeof answer>
+    const answer = await requestAnswer(source, COMPLETIONS_PATH, { body, signal }).catch(throwSourceError)
+    const { model, usage, choices } = (answer ?? {}) as Completion
     const choice = choices?.[0]
-    await reply.addChunks(
-      [{ model, usage, choices: choice && [{ ...choice, delta: choice.message as Delta }] }],
-      onText,
-    )
+    await reply.addChunks([{ model, usage, choices: choice && [{ ...choice, delta: choice.message }] }], onText)
   }
   signal.throwIfAborted()
   return reply.toReply(params)

@@ -38,7 +38,7 @@ export type OnText = (words: string[]) => void | Promise<void>
 
 /** Chunks come from another server, so every part of them may be malformed. */
 export type Delta = { content?: unknown; refusal?: unknown; tool_calls?: unknown } | null
-type ReportedUsage = { prompt_tokens?: unknown; completion_tokens?: unknown } | null
+export type ReportedUsage = { prompt_tokens?: unknown; completion_tokens?: unknown } | null
 export type CompletionChunk = {
   error?: unknown
   model?: unknown

@@ -500,7 +500,7 @@ test('a stream that is split anywhere, in its texts and between its bytes, alway
       })
       const builder = new ReplyBuilder(OFFERED)
       const streamed: string[] = []
-      for await (const chunks of readChunks(new Response(network)))
+      for await (const chunks of readChunks(network))
         await builder.addChunks(chunks as CompletionChunk[], (words) => void streamed.push(...words))
       const reply = builder.toReply(params)
       expect(reply.content).toBe(text.replaceAll('\0', '').toWellFormed())
