@@ -72,6 +72,7 @@ const SHARED_WITH_PAGE = [
   'blueprints/fields/number-cell.ts',
   'core/byte-size.ts',
   'core/currencies.ts',
+  'core/exact-numbers.ts',
   'core/list-text.ts',
 ]
 

@@ -1,5 +1,3 @@
-import type { FieldError } from './problem'
-
 /** A number of a JSON text that JSON.parse would change in silence. */
 export class InexactNumber extends Error {
   constructor(
@@ -10,7 +8,7 @@ export class InexactNumber extends Error {
   }
 }
 
-const MAY_BE_INEXACT = /\d{16}/
+const MAY_BE_INEXACT = /[\d.]{16}/
 // A text may be cut at its end, where a body is read in slices.
 const TOKEN = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 
@@ -26,13 +24,19 @@ export function assertExactNumbers(json: string) {
 
 /** Returns whether a double holds a number as it is written, or as JavaScript writes that double. */
 export function isExact(written: string): boolean {
-  const value = Number(written)
+  const value = Math.abs(Number(written))
   if (!Number.isFinite(value)) return false
-  const [, whole, fraction] = /^-?0*(\d{16,})(?:\.(\d*?)0*)?$/.exec(written) ?? []
-  if (whole === undefined || Math.abs(value) < Number.MAX_SAFE_INTEGER) return true
-  const digits = BigInt(whole)
-  return !fraction && (digits === BigInt(Math.abs(value)) || whole === toPlainDigits(Math.abs(value)))
+  if (value < Number.MAX_SAFE_INTEGER) return true
+  const [, before = '', after = '', exponent = 0] = /^[+-]?(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(written) ?? []
+  const point = before.length + Number(exponent)
+  const digits = `${before}${after}`.padEnd(point, '0')
+  const whole = digits.slice(0, point).replace(/^0+/, '')
+  if (/[1-9]/.test(digits.slice(point))) return false
+  return BigInt(whole) === BigInt(value) || whole === toPlainDigits(value)
 }
+
+/** Returns whether a text is a number that a double would change. */
+export const isInexact = (text: string) => Number.isFinite(Number(text)) && !isExact(text.trim())
 
 /** Returns the shortest digits that are this double, as `JSON.stringify` writes it, without an exponent. */
 function toPlainDigits(value: number): string {
@@ -40,8 +44,15 @@ function toPlainDigits(value: number): string {
   return exponent === undefined ? digits : digits.replace('.', '').padEnd(Number(exponent) + 1, '0')
 }
 
+/** Parses a JSON text. @throws SyntaxError, InexactNumber */
+export function parseExactJson(json: string): unknown {
+  const value: unknown = JSON.parse(json)
+  assertExactNumbers(json)
+  return value
+}
+
 /** Returns the error about a number, with its place in a JSON text that is whole. */
-export const toInexactNumberError = ({ written, at }: InexactNumber, json?: string): FieldError => ({
+export const toInexactNumberError = ({ written, at }: InexactNumber, json?: string) => ({
   path: json === undefined ? '' : findPath(json, at),
   message: `The number ${written.slice(0, 40)} cannot be held exactly, and would be changed. Send it as text, for a field of the type decimal.`,
 })

@@ -20,6 +20,13 @@ describe('a cell of an imported file', () => {
     expect(() => parseComma('1.500', 'decimal')).toThrow('"1.500" is not a number with a decimal comma.')
   })
 
+  test('a number that would be changed stays as it is, also within a list or an object, so that the server refuses its row', () => {
+    expect(parse('9007199254740993', 'number')).toBe('9007199254740993')
+    expect(parse('9007199254740992', 'integer')).toBe(9007199254740992)
+    expect(parse('{"id":9007199254740993}', 'object')).toBe('{"id":9007199254740993}')
+    expect(parse('9007199254740993.01', 'decimal')).toBe('9007199254740993.01')
+  })
+
   test('numbers and times that do not exist stay as they are, so that the server refuses their row', () => {
     expect(parse('1e999', 'number')).toBe('1e999')
     expect(parse('2026-13-45 10:00', 'datetime')).toBe('2026-13-45 10:00')

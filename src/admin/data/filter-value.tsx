@@ -1,4 +1,5 @@
 import { TextInput } from '@mantine/core'
+import { isExact } from '../../core/exact-numbers'
 import { readList, writeList } from '../../core/list-text'
 import type { FormField } from '../fields/field-form'
 import { TextListInput, valueListInput } from '../fields/list-input'
@@ -14,7 +15,7 @@ export function readFilterValue(field: FormField, operator: Operator, text: stri
   if (hasSeveralValues(operator)) return (readList(text) ?? [text]).map((each) => readFilterValue(field, 'eq', each))
   if (field.type === 'boolean') return text === 'true'
   const isNumber = field.type === 'number' || field.type === 'integer'
-  return isNumber && Number.isFinite(Number(text)) ? Number(text) : text
+  return isNumber && isExact(text) ? Number(text) : text
 }
 
 /** Returns a value as the address writes it. */

@@ -1,4 +1,5 @@
 import { type DecimalMark, readNumber } from '../../blueprints/fields/number-cell'
+import { isExact, parseExactJson } from '../../core/exact-numbers'
 import type { Field } from '../api/schema'
 
 const TRUE_WORDS = ['true', 'yes', 'y', '1', 'x']
@@ -9,7 +10,7 @@ const FORMULA = /^'+[=+\-@\t\r\n＝＋－＠]/
 
 function readJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExactJson(text)
   } catch {
     return undefined
   }
@@ -29,8 +30,8 @@ function toNumberText(text: string, decimal: DecimalMark): string | undefined {
 }
 
 function toNumber(text: string, decimal: DecimalMark): unknown {
-  const number = Number(toNumberText(text, decimal) ?? Number.NaN)
-  return Number.isFinite(number) ? number : text
+  const number = toNumberText(text, decimal)
+  return number !== undefined && isExact(number) ? Number(number) : text
 }
 
 /** Lists are JSON, as exports write them, or texts between semicolons, bars or commas. */

@@ -1,5 +1,6 @@
 import type { PublicCtx } from '../../accounts/context'
 import { parseJson, toStorableText } from '../../core/body'
+import { assertExactNumbers, InexactNumber, toInexactNumberError } from '../../core/exact-numbers'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import type { AiTarget } from '../../integrations/targets/ai'
@@ -27,6 +28,7 @@ export async function loadTools(ctx: PublicCtx, target: Pick<AiTarget, keyof typ
 export async function runToolCall(tools: Tools, toolContext: ToolContext, call: ToolCall): Promise<string> {
   const { text } = await runForModel(toolContext, () => {
     const input = parseArguments(call)
+    assertExactArguments(call)
     const tool = tools.get(call.function.name)
     if (!tool) throw new Problem(404, 'TOOL_NOT_FOUND', `There is no tool "${call.function.name}".`)
     return tool.run(toolContext, input)
@@ -52,6 +54,17 @@ export function parseArguments({ function: { arguments: text } }: ToolCall): Rec
   const input = text.trim() ? parseJsonOrUndefined(text) : {}
   if (input !== null && typeof input === 'object' && !Array.isArray(input)) return input as Record<string, unknown>
   throw new Problem(400, 'INVALID_ARGUMENTS', 'The arguments of a tool call must be a JSON object.')
+}
+
+/** A client gets the text of its calls as the model wrote it; what the server runs would have another number. */
+function assertExactArguments({ function: { arguments: text } }: ToolCall) {
+  try {
+    assertExactNumbers(text)
+  } catch (error) {
+    if (!(error instanceof InexactNumber)) throw error
+    const { path, message } = toInexactNumberError(error, text)
+    throw new Problem(400, 'INVALID_ARGUMENTS', message, { details: [{ path, message }] })
+  }
 }
 
 function parseJsonOrUndefined(text: string): unknown {

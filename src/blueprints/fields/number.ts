@@ -13,7 +13,7 @@ export const number = fieldType<number>({
   fromIndexKey: numberOf,
   exactSum: doubleSum,
   parse: (text) =>
-    text.length < 400 && /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text))
+    text.length < 400 && /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) && isExact(text)
       ? Number(text)
       : undefined,
   bounds: 'value',

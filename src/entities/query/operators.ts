@@ -1,6 +1,8 @@
 import { isNeverIndexed } from '../../blueprints/field-indexes'
 import { fieldTypes } from '../../blueprints/fields'
+import type { FieldType } from '../../blueprints/fields/field-type'
 import { isIsoDate, toIsoString } from '../../core/clock'
+import { isInexact } from '../../core/exact-numbers'
 import { readList } from '../../core/list-text'
 import { malformedListMessage } from '../../core/query-lists'
 import { isFlag, isTrue } from '../../core/shapes'
@@ -60,8 +62,7 @@ export function parseCondition(
   const values: (string | number)[] = []
   for (const one of list) {
     const keys = read(one)
-    if (!keys.length)
-      return `"${one.slice(0, 100)}" ${(kind ?? (part && fieldTypes[part]))?.check(undefined) ?? 'is not a valid value'}.`
+    if (!keys.length) return `"${one.slice(0, 100)}" ${describeFault(one, kind ?? (part && fieldTypes[part]))}.`
     values.push(...keys)
   }
   if (operator === undefined || operator === '$in') return { target, is: 'in', values }
@@ -76,6 +77,12 @@ export function parseCondition(
   const range = operator.startsWith('$l') ? { to: bound } : { from: bound }
   return { target, is: 'between', ...(!kind && typeBounds(bound.value as string)), ...range }
 }
+
+const describeFault = (text: string, kind: FieldType | undefined) =>
+  kind && NUMBER_KINDS.includes(kind) && isInexact(text)
+    ? 'cannot be compared exactly, because a number holds 15 to 17 digits. A field of the type decimal holds more'
+    : (kind?.check(undefined) ?? 'is not a valid value')
+const NUMBER_KINDS: FieldType[] = [fieldTypes.number, fieldTypes.integer]
 
 /** Blanks around the values between commas belong to them. */
 const readValues = (text: string) => (text.startsWith('[') ? readList(text) : text.split(',').filter(Boolean))

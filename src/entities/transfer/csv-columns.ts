@@ -2,6 +2,7 @@ import { fieldTypes } from '../../blueprints/fields'
 import type { CellNotation } from '../../blueprints/fields/cell-notation'
 import type { Model, ModelField } from '../../blueprints/model'
 import { type Caller, mayReadField, mayWriteField } from '../../blueprints/permissions'
+import { InexactNumber, parseExactJson, toInexactNumberError } from '../../core/exact-numbers'
 import { badRequest, type FieldError } from '../../core/problem'
 import { getOwn } from '../query/object-paths'
 import type { Doc } from '../store/doc'
@@ -131,8 +132,9 @@ function partReader({ key, schema }: ModelField, path: string[], notation: CellN
 
 function parseJsonCell(cell: string): unknown {
   try {
-    return JSON.parse(cell)
-  } catch {
+    return parseExactJson(cell)
+  } catch (error) {
+    if (error instanceof InexactNumber) return badRequest(toInexactNumberError(error, cell))
     return cell
   }
 }

@@ -310,6 +310,30 @@ describe('blueprint tools', async () => {
     expect(nobody.error.code).toBe('INVALID_INPUT')
   })
 
+  test('a number in the arguments that would be changed is refused with its place, and nothing is stored', async () => {
+    const count = async () => (await admin.get('/blueprints/books/entities?$limit=1000')).body.length
+    const before = await count()
+    openai.reply(
+      toolCalls(
+        ['create_books', '{"title":"Exact","price":"9007199254740993.01"}', 'exact'],
+        ['create_books', '{"title":"Changed","price":9007199254740993}', 'changed'],
+        ['find_books', '{"query":{"price":{"$gt":9007199254740993}}}', 'found'],
+      ),
+    )
+    expect((await chat(user, id)).status).toBe(200)
+    const { exact, changed, found } = lastResults()
+    expect(exact).toMatchObject({ price: '9007199254740993.01' })
+    for (const [{ error }, path] of [
+      [changed, '/price'],
+      [found, '/query/price/$gt'],
+    ]) {
+      expect(error).toMatchObject({ code: 'INVALID_ARGUMENTS', details: [{ path }] })
+      expect(error.message).toContain('9007199254740993 cannot be held exactly')
+      expect(error.message).toContain('Send it as text')
+    }
+    expect(await count()).toBe(before + 1)
+  })
+
   test('find tools accept a query in any usual place, and return INVALID_INPUT with a path for options they do not have', async () => {
     for (let n = 0; n < 3; n++)
       await at.done(admin.post('/blueprints/books/entities', { title: `Bulk ${n}`, price: `${n}.00` }))
