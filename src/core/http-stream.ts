@@ -61,6 +61,8 @@ export async function fetchExternalStream(
   }
 }
 
+const isEventStream = ({ headers }: IncomingMessage) => /^text\/event-stream\b/i.test(headers['content-type'] ?? '')
+
 async function toUpstreamResponse(
   message: IncomingMessage,
   method: string,
@@ -75,7 +77,10 @@ async function toUpstreamResponse(
   return { status, headers, body: isEmpty ? null : await toUpstreamBody(message, limits) }
 }
 
-/** Returns the bytes that arrived with the head when they are the whole body; otherwise a stream with backpressure. */
+/**
+ * Returns the bytes that arrived with the head when they are the whole body; otherwise, and for events, a stream with
+ * backpressure.
+ */
 async function toUpstreamBody(
   message: IncomingMessage,
   { idleTimeout, limit = Number.POSITIVE_INFINITY }: StreamLimits,
@@ -109,7 +114,8 @@ async function toUpstreamBody(
   })
   message.on('end', () => finish())
   message.on('error', finish).on('close', () => finish(new Error('The response ended early.')))
-  await new Promise(setImmediate)
+  // Events come one by one, and their reader waits for the first.
+  if (!isEventStream(message)) await new Promise(setImmediate)
   if (ended && !ended.error) return new Uint8Array(Buffer.concat(buffered))
   message.pause()
   return new ReadableStream<Uint8Array>(

@@ -111,6 +111,16 @@ test.skipIf(missing('openai'))('the `openai` package for Python does the same', 
   })
 })
 
+test.skipIf(missing('langchain_openai'))(
+  'LangChain chats, streams, calls tools, embeds and asks for JSON',
+  async () => {
+    expect(await runPython('langchain_openai')).toEqual({
+      ...{ whole: 'Hello', streamed: 'Hello', usage: true, call: ['pick', {}], finish: 'tool_calls', after: 'red' },
+      ...{ dimensions: 64, structured: { echo: 'Hello' } },
+    })
+  },
+)
+
 test.skipIf(missing('litellm'))('LiteLLM chats, streams and calls tools', async () => {
   expect(await runPython('litellm')).toEqual({
     ...{ whole: 'Hello', streamed: 'Hello', call: ['pick', '{}'], finish: 'tool_calls' },

@@ -60,4 +60,34 @@ def with_litellm():
     }
 
 
-print(json.dumps({"openai": with_openai, "litellm": with_litellm}[sys.argv[1]]()))
+def with_langchain():
+    from langchain_core.messages import HumanMessage, ToolMessage
+    from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+
+    chat = ChatOpenAI(model=model, base_url=base, api_key=key, default_headers=headers, stream_usage=True)
+    parts = list(chat.stream("Hello"))
+    streamed = sum(parts[1:], parts[0])
+    picker = chat.bind_tools(tools)
+    ask = HumanMessage("call pick {}")
+    pieces = list(picker.stream([ask]))
+    called = sum(pieces[1:], pieces[0])
+    [call] = called.tool_calls
+    after = picker.invoke([ask, called, ToolMessage("red", tool_call_id=call["id"])])
+    embedder = OpenAIEmbeddings(
+        model=os.environ["EMBEDDER"], base_url=base, api_key=key, default_headers=headers, check_embedding_ctx_length=False
+    )
+    return {
+        "whole": chat.invoke("Hello").content,
+        "streamed": streamed.content,
+        "usage": streamed.usage_metadata["total_tokens"] > 0,
+        "call": [call["name"], call["args"]],
+        "finish": called.response_metadata["finish_reason"],
+        "after": after.content,
+        "dimensions": len(embedder.embed_query("green cats")),
+        "structured": chat.with_structured_output({"title": "Said", **SAID}).invoke("Hello"),
+    }
+
+
+SAID = {"type": "object", "properties": {"echo": {"type": "string"}}, "required": ["echo"]}
+clients = {"openai": with_openai, "litellm": with_litellm, "langchain_openai": with_langchain}
+print(json.dumps(clients[sys.argv[1]]()))
