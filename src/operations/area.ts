@@ -6,6 +6,7 @@ import { housekeepingTasks, startHousekeeping } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
 import { startRunner } from '../jobs/runner'
 import { announceServer } from '../tenancy/servers'
+import { startDescriptorCheck } from './file-descriptors'
 import { installationRoutes } from './installation'
 import { checkIntegrityWeekly } from './integrity'
 import { startLagMeasurement } from './metrics/event-loop-lag'
@@ -31,6 +32,7 @@ export const operations = defineArea({
     const stopRunner = startRunner()
     const sweep = startSchemaSweep()
     const stopLagMeasurement = startLagMeasurement()
+    const stopDescriptorCheck = startDescriptorCheck()
     answerOtherProcesses()
     const withdrawServer = announceServer()
     return {
@@ -41,6 +43,7 @@ export const operations = defineArea({
         stopRunner()
         sweep.stop()
         stopLagMeasurement()
+        stopDescriptorCheck()
       },
       abort: abandonTasks,
       finish: waitForTasks,

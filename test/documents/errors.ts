@@ -331,6 +331,8 @@ export const LOG_CODES: Record<string, string> = {
   DATABASE_DAMAGED: 'The weekly check found damage in a database.',
   DATABASE_NOT_CLOSED: 'A database could not be closed.',
   EVENT_NOT_WRITTEN: 'The event about a damaged database could not be written.',
+  FILE_DESCRIPTORS_LOW:
+    'Most of the file descriptors that the process may open are in use; `open` and `limit` say how many.',
   HOSTS_NOT_CHECKED: 'The daily check of DNS records failed.',
   HOUSEKEEPING_FAILED: 'Expired data of a tenant could not be removed; it is tried again.',
   IMPORT_NOT_UNDONE: 'An interrupted import could not be undone yet.',

@@ -1,7 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises'
 import { version } from '../../../package.json'
 import { config } from '../../config'
 import { countDroppedLines } from '../../core/stderr'
+import { countDescriptors, readDescriptorLimit } from '../file-descriptors'
 import { measureDisk } from '../installation-health'
 import { defineCounter, defineGauge, defineHistogram } from './collected-metrics'
 import { eventLoopLag } from './event-loop-lag'
@@ -67,16 +67,3 @@ export function defineProcessMetrics() {
     countDroppedLines,
   )
 }
-
-/** Returns undefined where the system does not tell. */
-const countDescriptors = () =>
-  readdir('/proc/self/fd').then(
-    ({ length }) => length,
-    () => undefined,
-  )
-
-const readDescriptorLimit = () =>
-  readFile('/proc/self/limits', 'utf8').then(
-    (limits) => Number(/^Max open files +(\d+)/m.exec(limits)?.[1]) || undefined,
-    () => undefined,
-  )
