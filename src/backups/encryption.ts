@@ -5,6 +5,7 @@ import { ConfigError } from '../core/config-error'
 import { sha256 } from '../core/crypto'
 import { Problem } from '../core/problem'
 import { parseList } from '../core/setting-types'
+import { passphraseCost } from './passphrase-cost'
 
 /** The name of the file with a backup's own key, which the passphrase encrypts. */
 export const KEY_FILE_NAME = 'key.age'
@@ -45,6 +46,7 @@ export async function createEncryption(
     const identity = await generateIdentity()
     encrypter.addRecipient(await identityToRecipient(identity))
     const keyEncrypter = new Encrypter()
+    keyEncrypter.setScryptWorkFactor(passphraseCost.workFactor)
     keyEncrypter.setPassphrase(passphrase)
     keyFile = await keyEncrypter.encrypt(`${identity}\n`)
   }

@@ -23,6 +23,7 @@ import {
 } from './contents/content-placement'
 import { ExportReader, writeContents } from './contents/export-stream'
 import { ContentCollector, listContentsOfFile } from './contents/named-contents'
+import { passphraseCost } from './passphrase-cost'
 import { changeRows, createDatabaseOfRows, type RowFilter, writeRows } from './rows'
 import { prepareStagedDatabase } from './staged-database'
 import type { BackupControl } from './tenant-backup'
@@ -72,6 +73,7 @@ export async function exportTenant(
     if (passphrase) {
       const { Encrypter } = await import('age-encryption')
       const encrypter = new Encrypter()
+      encrypter.setScryptWorkFactor(passphraseCost.workFactor)
       encrypter.setPassphrase(passphrase)
       content = await encrypter.encrypt(content)
     }

@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { launchBrowser } from '../fakes/browser'
@@ -8,8 +8,8 @@ import { apiCaller, createTempFolder, PASSWORD, type RunningAtoll, startAtoll } 
 /** Machines are shared: a step that takes a second may take many. */
 const PAGE_TIMEOUT_MS = 60_000
 
-/** Where screenshots are kept, to be looked at. */
-export const SCREENSHOTS = join(import.meta.dir, '../../dist/screenshots')
+/** Where screenshots are kept, to be looked at, with TEST_SCREENSHOTS=1. */
+const SCREENSHOTS = join(import.meta.dir, '../../dist/screenshots')
 const DESKTOP = { width: 1_280, height: 800 }
 /** The size of a phone. */
 export const PHONE = { width: 390, height: 800 }
@@ -22,7 +22,6 @@ let browser: Promise<Browser> | undefined
 
 /** Opens a page that records what the browser reports as an error. Refused requests are reported by their status. */
 export async function openPage(options: BrowserContextOptions = {}) {
-  mkdirSync(SCREENSHOTS, { recursive: true })
   browser ??= launchBrowser(`--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`)
   const page = await (await browser).newPage({ viewport: DESKTOP, ...options })
   page.setDefaultTimeout(PAGE_TIMEOUT_MS)
@@ -49,7 +48,8 @@ async function findFaults(page: Page) {
     // The impact of a fault is that of its rule, so the others need not be looked for.
     const minor = axe._audit.rules.filter(({ impact }) => impact !== 'serious' && impact !== 'critical')
     const rules = Object.fromEntries(minor.map(({ id }) => [id, { enabled: false }]))
-    return axe.run({ resultTypes: ['violations'], preload: false, rules })
+    // Selectors of all elements, which nobody reads, take a third of the time.
+    return axe.run({ resultTypes: ['violations'], preload: false, selectors: false, rules })
   })
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
@@ -64,9 +64,15 @@ const WAIT_FOR_TRANSITIONS = `(async () => {
 })()`
 
 /** Whether each size is inspected in light and in dark colours, which takes twice the time. */
-const areAllLooksInspected = process.env.ATOLL_ALL_LOOKS === '1'
+const areAllLooksInspected = process.env.TEST_ALL_LOOKS === '1'
+const areScreenshotsKept = process.env.TEST_SCREENSHOTS === '1'
 
-/** Keeps screenshots of a screen, wide in light and narrow in dark colours, and expects no fault of accessibility. */
+/** Keeps a screenshot to be looked at, when the run is asked to. */
+export const keepScreenshot = async (page: Page, name: string) => {
+  if (areScreenshotsKept) await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+}
+
+/** Expects no fault of accessibility in a screen, wide in light and narrow in dark colours. */
 export async function inspectScreen(page: Page, name: string, viewports = [DESKTOP, PHONE]) {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const viewport of viewports) {
@@ -75,7 +81,7 @@ export async function inspectScreen(page: Page, name: string, viewports = [DESKT
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       await page.setViewportSize(viewport)
       await page.evaluate(WAIT_FOR_TRANSITIONS)
-      await page.screenshot({ path: join(SCREENSHOTS, `${name}-${viewport.width}-${colorScheme}.png`) })
+      await keepScreenshot(page, `${name}-${viewport.width}-${colorScheme}`)
       expect(await findFaults(page), `${name} ${viewport.width} ${colorScheme}`).toEqual([])
     }
   await page.emulateMedia({ colorScheme: 'light' })

@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
-import { dragOnto, inspectScreen, openDemo, SCREENSHOTS } from './admin-browser'
+import { dragOnto, inspectScreen, keepScreenshot, openDemo } from './admin-browser'
 
 setDefaultTimeout(240_000)
 
@@ -86,7 +86,7 @@ describe.skipIf(!hasBrowser)('charts in a browser', () => {
     await page.evaluate('scrollTo(0, 0)')
     const handle = (title: string) => page.getByRole('button', { name: `Move ${title}`, exact: true })
     await dragOnto(page, handle(titles.at(-1)!), handle(titles[0]!))
-    await page.screenshot({ path: `${SCREENSHOTS}/dashboard-dragged.png` })
+    await keepScreenshot(page, 'dashboard-dragged')
     const dragged = [titles.at(-1)!, ...titles.slice(0, -1)]
     while (titlesOf(await readCharts())[0] !== dragged[0]) await Bun.sleep(50)
     expect(titlesOf(await readCharts())).toEqual(dragged)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
 import { apiCaller } from '../fakes/cli'
-import { centerOf, dragOnto, inspectScreen, openDemo, SCREENSHOTS } from './admin-browser'
+import { centerOf, dragOnto, inspectScreen, keepScreenshot, openDemo } from './admin-browser'
 import { runShell } from './shell'
 
 setDefaultTimeout(240_000)
@@ -131,7 +131,7 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     await page.mouse.move(...(await centerOf(handle(first))))
     await page.mouse.down()
     await page.mouse.move(...(await centerOf(handle(others.at(-1)!))), { steps: 10 })
-    await page.screenshot({ path: `${SCREENSHOTS}/design-dragged.png` })
+    await keepScreenshot(page, 'design-dragged')
     await page.keyboard.press('Escape')
     await page.mouse.up()
     await page.waitForTimeout(300)
@@ -207,10 +207,10 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     await page.getByRole('button', { name: 'Options of field0', exact: true }).click()
     await page.getByRole('textbox', { name: 'Name' }).fill('first')
     await page.getByRole('button', { name: '1 change' }).waitFor()
-    await page.screenshot({ path: `${SCREENSHOTS}/design-hostile.png` })
+    await keepScreenshot(page, 'design-hostile')
     await page.setViewportSize({ width: 390, height: 800 })
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
-    await page.screenshot({ path: `${SCREENSHOTS}/design-hostile-390.png` })
+    await keepScreenshot(page, 'design-hostile-390')
     await page.setViewportSize({ width: 1_280, height: 800 })
     await page.getByRole('button', { name: 'Discard' }).click()
     // An entity may be called like a screen.
@@ -240,17 +240,17 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     await page.keyboard.type('pri')
     await chooseSuggestion('price')
     await page.keyboard.type(') * count')
-    await page.screenshot({ path: `${SCREENSHOTS}/design-formula.png` })
+    await keepScreenshot(page, 'design-formula')
     await save()
     const progress = page.getByRole('progressbar', { name: 'Progress of the change' })
     const progressShown = progress.waitFor()
     const rewrite = page.getByRole('button', { name: 'Save and rewrite 40,000 orders' })
     await rewrite.click().catch(async (error) => {
-      await page.screenshot({ path: `${SCREENSHOTS}/design-formula.png` })
+      await keepScreenshot(page, 'design-formula')
       throw error
     })
     await progressShown
-    await page.screenshot({ path: `${SCREENSHOTS}/design-progress.png` })
+    await keepScreenshot(page, 'design-progress')
     await progress.waitFor({ state: 'detached' })
     const { body } = await call('GET', '/api/blueprints/orders/entities?count=4&$limit=1')
     expect(body[0].total).toBe(10)

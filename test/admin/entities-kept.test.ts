@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser } from '../fakes/browser'
 import { apiCaller, createTempFolder, PASSWORD, startAtoll } from '../fakes/cli'
-import { callDemo, findLink, openDemo, openPage, SCREENSHOTS } from './admin-browser'
+import { callDemo, findLink, keepScreenshot, openDemo, openPage } from './admin-browser'
 
 setDefaultTimeout(120_000)
 
@@ -81,7 +81,7 @@ describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
     await page.context().setOffline(true)
     await page.getByRole('button', { name: 'Save' }).click()
     await lost.waitFor()
-    await page.screenshot({ path: `${SCREENSHOTS}/entity-offline.png` })
+    await keepScreenshot(page, 'entity-offline')
     expect(await name.inputValue()).toBe('Seen')
     expect((await call('GET', `${CONTACTS}/unseen`)).body.name).toBe('Not Yet Seen')
     await page.context().setOffline(false)

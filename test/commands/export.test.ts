@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTempFolder, createTenantByCli, PASSWORD, runAtoll } from '../fakes/cli'
 
@@ -11,6 +11,8 @@ test('an exported tenant is imported under another id, and only its owner can re
   const exported = await runAtoll('export acme --to acme.atoll --json', at)
   expect([exported.code, exported.json]).toMatchObject([0, { tenant: 'acme', encrypted: true, file: 'acme.atoll' }])
   expect(statSync(join(at.at, 'acme.atoll')).mode & 0o777).toBe(0o600)
+  const [, recipient] = readFileSync(join(at.at, 'acme.atoll'), 'latin1').split('\n')
+  expect(recipient).toMatch(/^-> scrypt \S+ 18$/)
   const imported = await runAtoll('import acme.atoll --as copy --json', at)
   expect([imported.code, imported.json]).toMatchObject([0, { tenant: 'copy', rows: exported.json.rows }])
   const taken = await runAtoll(['user', 'create', 'copy', 'root', '--password', PASSWORD, '--json'], at)
