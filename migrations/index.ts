@@ -64,6 +64,7 @@ import tenantQuotasPg from './postgres/registry/0015_quotas.sql' with { type: 't
 import certificatesPg from './postgres/registry/0016_certificates.sql' with { type: 'text' }
 import outgoingPg from './postgres/registry/0057_outgoing.sql' with { type: 'text' }
 import restoresPg from './postgres/registry/0061_restores.sql' with { type: 'text' }
+import earlierUidsPg from './postgres/registry/0064_earlier_uids.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
 import jobs from './sqlite/0003_jobs.sql' with { type: 'text' }
@@ -132,6 +133,7 @@ import tenantQuotas from './sqlite/registry/0015_quotas.sql' with { type: 'text'
 import certificates from './sqlite/registry/0016_certificates.sql' with { type: 'text' }
 import outgoing from './sqlite/registry/0057_outgoing.sql' with { type: 'text' }
 import restores from './sqlite/registry/0061_restores.sql' with { type: 'text' }
+import earlierUids from './sqlite/registry/0064_earlier_uids.sql' with { type: 'text' }
 import schema from './sqlite/schema.sql' with { type: 'text' }
 
 /** Returns the generated schema, which ends with its version. */
@@ -268,6 +270,7 @@ export const registryMigrations: Migrations = {
     certificates,
     outgoing,
     restores,
+    earlierUids,
   ],
   postgres: [
     tenantsPg,
@@ -285,5 +288,6 @@ export const registryMigrations: Migrations = {
     certificatesPg,
     outgoingPg,
     restoresPg,
+    earlierUidsPg,
   ],
 }

@@ -10,6 +10,9 @@ const PARALLEL_READS = 16
 /** A backup in a target: its folder there (empty when the address is that of the backup), its manifest, its address. */
 export type StoredBackup = { target: BackupTarget; folder: string; manifest: Manifest; place: string }
 
+/** Tells whether a backup may be used. */
+export type BackupChoice = (manifest: Manifest) => boolean
+
 /** Joins the parts of a path in a target, of which a folder may be empty. */
 export const joinPath = (...parts: string[]) => parts.filter(Boolean).join('/')
 
@@ -31,9 +34,17 @@ export async function findBackup(address: string, at = Number.POSITIVE_INFINITY)
  * Returns the latest backup below a folder that was made until `at`, or undefined when there is none. Their numbers say
  * which is the latest, because clocks may be wrong.
  */
-export async function findLatest(target: BackupTarget, folder: string, at = Number.POSITIVE_INFINITY) {
-  for await (const found of listRestorable(target, folder, at, [])) return found
+export async function findLatest(
+  target: BackupTarget,
+  folder: string,
+  at = Number.POSITIVE_INFINITY,
+  isWanted: BackupChoice = () => true,
+) {
+  for await (const found of listRestorable(target, folder, at, [])) if (isWanted(found.manifest)) return found
 }
+
+/** The folder that has a backup and those beside it. */
+export const folderAbove = (folder: string) => folder.slice(0, Math.max(0, folder.lastIndexOf('/')))
 
 /**
  * Returns what `work` makes of the latest backup beside one, made until `at`, that is not damaged, and the damaged ones that
@@ -44,11 +55,13 @@ export async function withLatestSound<T>(
   { target, folder, ...named }: StoredBackup,
   at = Number.POSITIVE_INFINITY,
   work: (backup: StoredBackup) => Promise<T>,
+  isWanted: BackupChoice = () => true,
 ): Promise<{ result: T; skipped: string[] }> {
   if (!folder) return { result: await work({ target, folder, ...named }), skipped: [] }
   const skipped: string[] = []
   let failure: unknown
-  for await (const backup of listRestorable(target, folder.slice(0, Math.max(0, folder.lastIndexOf('/'))), at, skipped))
+  for await (const backup of listRestorable(target, folderAbove(folder), at, skipped)) {
+    if (!isWanted(backup.manifest)) continue
     try {
       return { result: await work(backup), skipped }
     } catch (error) {
@@ -56,6 +69,7 @@ export async function withLatestSound<T>(
       skipped.push(backup.place)
       failure ??= error
     }
+  }
   throw failure ?? throwBackupNotFound(target.addressOf(folder), at)
 }
 

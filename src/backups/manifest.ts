@@ -24,6 +24,8 @@ export const Manifest = Type.Object({
   kind: Type.Union([Type.Literal('tenant'), Type.Literal('installation')]),
   /** The id of the tenant; empty for an installation. */
   tenant: Type.String(),
+  /** Its identity, and those that its data had before restores. */
+  uids: Type.Optional(Type.Array(Type.String())),
   /** When the copy began, and until when it has all writes. */
   created: Type.String(),
   complete: Type.String(),

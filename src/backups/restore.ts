@@ -72,6 +72,7 @@ export async function restoreTenant(
   const { trash, isHeld } = await serveStagedDatabase(restored, staged, {
     event: 'tenant-restored',
     from: manifest.tenant,
+    uids: manifest.tenant === restored.id ? manifest.uids : [],
     metadata: { place, created },
   })
   const rows = Object.values(manifest.rows).reduce((sum, count) => sum + count, 0)

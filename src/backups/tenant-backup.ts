@@ -66,7 +66,8 @@ export async function backUpTenant(
   using staged = createStagedFolder((await measureDatabase(entry)) ?? 0)
   await using hold = await holdContents(entry)
   const copy = () => (entry.home ? stageRows(entry, staged, control) : stageDatabase(entry, staged, control))
-  return await storeBackup({ tenant: entry.id, copy, hold, target, encryption, control })
+  const uids = [entry.uid, ...(entry.earlierUids ?? [])]
+  return await storeBackup({ tenant: entry.id, uids, copy, hold, target, encryption, control })
 }
 
 async function stageDatabase(entry: TenantRecord, { file }: StagedFolder, control: BackupControl): Promise<StagedCopy> {
@@ -115,6 +116,7 @@ export async function stageRows(
 type BackupOrder = {
   /** The tenant, or undefined for the installation. */
   tenant?: string
+  uids?: string[]
   copy(): Promise<StagedCopy>
   /** Keeps the contents of the tenant's files until they are stored. */
   hold?: ContentHold
@@ -128,6 +130,7 @@ type BackupOrder = {
 /** Stores a staged copy, and its manifest last: a folder without one is no backup. */
 export async function storeBackup({
   tenant,
+  uids,
   copy,
   hold,
   secretFiles,
@@ -156,6 +159,7 @@ export async function storeBackup({
       ...{
         kind: tenant ? 'tenant' : 'installation',
         tenant: tenant ?? '',
+        ...(uids && { uids }),
         created,
         complete,
         version,

@@ -1,7 +1,15 @@
 import { Command } from 'commander'
-import { findBackup, findLatest, type StoredBackup, withLatestSound } from '../backups/backup-list'
+import {
+  type BackupChoice,
+  findBackup,
+  findLatest,
+  folderAbove,
+  type StoredBackup,
+  withLatestSound,
+} from '../backups/backup-list'
 import { configuredEncryption, readIdentityFile, readPassphraseFile } from '../backups/encryption'
 import { restoreInstallation } from '../backups/installation-backup'
+import { findOwnBackups } from '../backups/lineage'
 import { type RestoreOptions, restoreTenant } from '../backups/restore'
 import type { RestoredTenant } from '../backups/shapes'
 import { parseIsoDateTime, toIsoString } from '../core/clock'
@@ -84,17 +92,23 @@ Examples:
         if (backup.manifest.kind === 'installation') {
           if (options.as) command.error('--as is for the backup of a single tenant.')
           const range = { until: at ?? Number.POSITIVE_INFINITY, untilGap: options.untilGap }
-          const { skipped } = await withLatestSound(backup, at, (found) =>
-            restoreInstallation(found, restoreOptions.secrets, range),
-          )
-          return restoreAll(backup.target, restoreOptions, at, progress, skipped)
+          const { result: registryTime, skipped } = await withLatestSound(backup, at, async (found) => {
+            await restoreInstallation(found, restoreOptions.secrets, range)
+            return found.manifest.created
+          })
+          return restoreAll(backup.target, restoreOptions, { at, registryTime }, progress, skipped)
         }
         const id = options.as ?? backup.manifest.tenant
         const isReplaced = await isRegistered(id)
+        const isOwn = id === backup.manifest.tenant && backup.folder ? await findOwnBackups(id) : undefined
+        if (isOwn) await assertOwnBackup(backup, at, isOwn)
         if (isReplaced) requireConfirmation(command, `Replace all data of the tenant "${id}"?`, options)
         const control = { onProgress: (step: string, done?: number) => progress.update(id, step, done) }
-        const { result: restored, skipped } = await withLatestSound(backup, at, (found) =>
-          restoreTenant(found, { ...restoreOptions, as: id, mayReplace: isReplaced }, control),
+        const { result: restored, skipped } = await withLatestSound(
+          backup,
+          at,
+          (found) => restoreTenant(found, { ...restoreOptions, as: id, mayReplace: isReplaced }, control),
+          isOwn,
         )
         return { restored: [restored], missing: [], failed: [], ...(skipped.length && { skipped }) }
       },
@@ -144,7 +158,7 @@ async function restoreRemotely(
 async function restoreAll(
   target: Parameters<typeof findLatest>[0],
   options: RestoreOptions,
-  at: number | undefined,
+  { at, registryTime }: { at: number | undefined; registryTime: string },
   progress: ProgressDisplay,
   skipped: string[],
 ): Promise<RestoreResult> {
@@ -152,13 +166,19 @@ async function restoreAll(
   for (const { id } of await listTenants()) {
     const control = { onProgress: (step: string, done?: number) => progress.update(id, step, done) }
     try {
-      const backup = await findLatest(target, id, at)
+      const isOwn = await findOwnBackups(id)
+      // What was made later is of a tenant that this registry does not know yet.
+      const isWanted: BackupChoice = (manifest) => isOwn?.(manifest) || manifest.created > registryTime
+      const backup = await findLatest(target, id, at, isWanted)
       if (!backup) {
         result.missing.push(id)
         continue
       }
-      const sound = await withLatestSound(backup, at, (found) =>
-        restoreTenant(found, { ...options, as: id, mayReplace: true }, control),
+      const sound = await withLatestSound(
+        backup,
+        at,
+        (found) => restoreTenant(found, { ...options, as: id, mayReplace: true }, control),
+        isWanted,
       )
       result.restored.push(sound.result)
       if (sound.skipped.length) result.skipped = [...(result.skipped ?? []), ...sound.skipped]
@@ -169,6 +189,17 @@ async function restoreAll(
   }
   if (result.failed.length || result.missing.length) process.exitCode = 1
   return result
+}
+
+/** @throws 409 OTHER_TENANT when all backups beside one are of an earlier tenant */
+async function assertOwnBackup(
+  { target, folder, manifest, place }: StoredBackup,
+  at: number | undefined,
+  isOwn: BackupChoice,
+) {
+  if (isOwn(manifest) || (await findLatest(target, folderAbove(folder), at, isOwn))) return
+  const message = `The backups at ${target.addressOf(folderAbove(folder))} are of an earlier tenant "${manifest.tenant}", not of the present one. To replace its data all the same, name the backup itself, such as ${place}. To look at it beside the present one, pass --as.`
+  throw new Problem(409, 'OTHER_TENANT', message)
 }
 
 /** A backup that is named itself has one state only. @throws 404 BACKUP_NOT_FOUND for another moment */

@@ -15,6 +15,8 @@ import { type PendingRestore, remains, tenants } from './tables'
 export type TenantRecord = {
   id: string
   uid: string
+  /** The identities that its data had before restores, latest first. */
+  earlierUids?: string[]
   status: 'active' | 'suspended'
   home: string
   moved: string | null

@@ -24,6 +24,8 @@ import { exchangeDatabase, mergeUploads, moveDatabaseToTrash, moveToTrash } from
 import { claimFolder, forgetFolder, recordFolder, trashAbandonedFolders } from './tenant-folders'
 import { assertTenantId, throwConflict } from './tenants'
 
+const MAX_EARLIER_UIDS = 100 // of more restores than that, the earliest have no backups any more
+
 /** The tenant that a staged database becomes. It has a new `uid`, so that nobody takes its data for those before. */
 export type RestoreDestination = { id: string; uid: string; before?: TenantRecord }
 
@@ -31,6 +33,8 @@ export type RestoreDestination = { id: string; uid: string; before?: TenantRecor
 type DataOrigin = {
   event: 'tenant-restored' | 'tenant-cloned' | 'tenant-imported'
   from?: string
+  /** The identities that the data had. */
+  uids?: string[]
   metadata: Record<string, string>
 }
 
@@ -144,12 +148,14 @@ async function copyToBucket({ id, uid, home }: { id: string; uid: string; home: 
 
 const register = (
   { id, uid, home, before }: RestoreDestination & { home: string },
-  { event, from, metadata }: DataOrigin,
+  { event, from, uids = [], metadata }: DataOrigin,
 ) =>
   writeInvalidating(registry, 'tenants', async (tx) => {
     const time = toIsoString(now())
     const schemaVersion = tenantMigrations.sqlite.length
     const place = { uid, home, moved: time, made: time, schemaVersion }
+    const known = before ? [before.uid, ...(before.earlierUids ?? [])] : []
+    const earlierUids = [...new Set([...known, ...uids])].slice(0, MAX_EARLIER_UIDS)
     // What a copy does outside beside its origin would be done twice.
     const isCopy = from !== undefined && from !== id && (await tx.$count(tenants, eq(tenants.id, from))) > 0
     const held = isCopy ? { outgoingHeld: time } : {}
@@ -159,9 +165,9 @@ const register = (
     if (before)
       await tx
         .update(tenants)
-        .set({ ...place, restoring: null })
+        .set({ ...place, earlierUids, restoring: null })
         .where(eq(tenants.id, id))
-    else await tx.insert(tenants).values({ id, ...place, status: 'active', created: time, ...held })
+    else await tx.insert(tenants).values({ id, ...place, earlierUids, status: 'active', created: time, ...held })
     if (before) await recordLeftovers(tx, before.uid, before.home)
     if (!before && !isCopy) await rememberFirstTenant(tx, id)
     await tx.query('delete from remains where uid = ? and home = ?', [uid, home])

@@ -5,6 +5,8 @@ export const tenants = sqliteTable('tenants', {
   id: text().primaryKey(),
   /** Distinguishes a tenant from an earlier one with the same id. */
   uid: text().notNull().unique(),
+  /** The identities that its data had before restores, latest first. */
+  earlierUids: text('earlier_uids', { mode: 'json' }).$type<string[]>().notNull().default([]),
   status: text({ enum: ['active', 'suspended'] }).notNull(),
   /** Where its data is: `cluster/bucket` in PostgreSQL, empty for a file. */
   home: text().notNull(),

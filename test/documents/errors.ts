@@ -136,6 +136,10 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
     [409],
     'The secrets were encrypted with keys that this installation does not have; a restore can leave them out.',
   ],
+  OTHER_TENANT: [
+    [409],
+    'The backups that were named are of an earlier tenant with this id, which was deleted; name one of them itself.',
+  ],
   OUTSIDE_UNREACHABLE: [[502], 'Another server could not be reached, or its address is not allowed.'],
   PASSKEY_EXISTS: [[409], 'This passkey is registered already.'],
   PAYMENTS_NOT_CONFIGURED: [[500], 'Payments are off, or have no connection.'],

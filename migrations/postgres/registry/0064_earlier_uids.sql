@@ -1,0 +1,1 @@
+alter table tenants add column earlier_uids text collate "C" not null default '[]';
