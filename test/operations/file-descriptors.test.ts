@@ -23,7 +23,7 @@ test('the warning about file descriptors comes once, and again only after most o
   expect(warnings[1]).toMatchObject({ limit: 100, message: expect.stringMatching(/^All file descriptors are in use/) })
 })
 
-test('on a system that tells no limit, the warning comes when no file descriptor is free', () => {
+test('the warning about file descriptors comes when none is free, where the system tells no limit', () => {
   const warnings: object[] = []
   const check = createDescriptorCheck((about) => warnings.push(about))
   for (const open of [10, 100_000, undefined, undefined, 10]) check(open, undefined)

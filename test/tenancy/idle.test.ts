@@ -6,6 +6,7 @@ import { createTestTenant, fullAccessRules } from '../test-tenant'
 
 // Bun closes a connection that is idle for ten seconds, and checks every four seconds.
 const LONGER_THAN_IDLE_MS = 15_000 // ms
+// Both tests mostly wait, so they wait at once.
 setDefaultTimeout(90_000)
 
 const server = listen('127.0.0.1', 0)
@@ -21,7 +22,7 @@ function measureCutOff(head: string): Promise<number> {
   return promise
 }
 
-test('the server answers a write that was queued for 15 seconds and disconnects a client that sent half a body', async () => {
+test.concurrent('the server answers a write that was queued for 15 seconds and disconnects a client that sent half a body', async () => {
   const t = await createTestTenant()
   const admin = t.as('admin')
   const fields = [
@@ -43,7 +44,7 @@ test('the server answers a write that was queued for 15 seconds and disconnects 
   expect(await half).toBeGreaterThan(5_000)
 })
 
-test('the server disconnects idle clients after the answers of slow routes', async () => {
+test.concurrent('the server disconnects idle clients after the answers of slow routes', async () => {
   const t = await createTestTenant()
   expect((await t.as('admin').post('/blueprints', { key: 'things', name: 'Things', fields: [] })).status).toBe(201)
   const measureCutOffAfter = (line: string, body = '') =>
