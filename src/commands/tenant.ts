@@ -20,6 +20,7 @@ const parseHosts = (value: string, before: string[] = []) => [...before, ...valu
 
 type CreateOptions = {
   host?: string[]
+  name?: string
   adminUsername?: string
   adminPassword?: string
   adminEmail?: string
@@ -28,6 +29,7 @@ type CreateOptions = {
 
 const create = tenantCommand('create', 'Create a tenant, ready for sign-in')
   .option('--host <host>', 'a host that it answers at; may be repeated', parseHosts)
+  .option('--name <name>', 'the name of the product, as mails and pages call it')
   .option('--admin-username <name>', 'the username of its first administrator')
   .option(
     '--admin-password <password>',
@@ -39,18 +41,23 @@ const create = tenantCommand('create', 'Create a tenant, ready for sign-in')
     `
 
 Example:
-  atoll tenant create acme --host acme.example.com --admin-username ada < password.txt`,
+  atoll tenant create acme --name "Paper Boats" --host acme.example.com --admin-username ada < password.txt`,
   )
   .action(
     runAndPrint(
       async (id: string, options: CreateOptions, command: Command) => {
-        const { host = [], adminUsername: username, adminEmail: email } = options
+        const { host = [], name, adminUsername: username, adminEmail: email } = options
         if (!username && (options.adminPassword || email))
           command.error('--admin-username is required with its password or e-mail address.')
         const password = username && (options.adminPassword ?? (await readPassword('--admin-password')))
         const admin = username && password ? { username, password, ...(email && { email }) } : undefined
         const installation = findInstallation(command)
-        const created = await installation.createTenant({ id, hosts: host, ...(admin && { admin }) })
+        const created = await installation.createTenant({
+          id,
+          hosts: host,
+          ...(name && { name }),
+          ...(admin && { admin }),
+        })
         await announceDefaultTenant(installation, options)
         return created
       },

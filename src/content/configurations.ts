@@ -6,6 +6,7 @@ import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
 import { registry } from '../core/extension'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
+import { APP_CONFIGURATION, defaultConfiguration } from '../platform/settings/app-configuration'
 import { listMovedSecrets, redactSecrets, storeSecrets } from '../platform/settings/provider-secrets'
 import { configurations } from '../platform/settings/tables'
 import { type Vault, withVault } from '../platform/vault/vault'
@@ -15,13 +16,7 @@ import type { Db, Tx } from '../storage/port'
 import { bumpVersion, invalidate } from '../tenancy/cache'
 import { listMetadataWarnings, type Metadata, mergeMetadata, SERVER_CONFIGURATIONS } from './metadata'
 import type { Configuration, ConfigurationChange, NewConfiguration } from './shapes'
-import {
-  APP_CONFIGURATION,
-  defaultConfiguration,
-  listHostStates,
-  reconcileHosts,
-  withClaimedHosts,
-} from './website-hosts'
+import { listHostStates, reconcileHosts, withClaimedHosts } from './website-hosts'
 
 const MAX_CONFIGURATIONS = 200 // per tenant: a list returns whole configurations
 

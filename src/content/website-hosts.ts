@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import { config } from '../config'
-import { now, toIsoString } from '../core/clock'
 import { isLoopbackHost, toOrigin } from '../http/allowed-origins'
+import { APP_CONFIGURATION, defaultConfiguration } from '../platform/settings/app-configuration'
 import { configurations } from '../platform/settings/tables'
 import { writeInvalidating } from '../tenancy/cache'
 import { stripPort } from '../tenancy/client-connection'
@@ -19,25 +19,8 @@ import {
 import { getDefaultTenantId, type Tenant } from '../tenancy/tenants'
 import type { WebsiteHost } from './shapes'
 
-/** The key of the app configuration, which always exists for clients. */
-export const APP_CONFIGURATION = 'app-configuration'
-
 type Row = typeof configurations.$inferSelect
 type ConfigurationState = Pick<Row, 'version' | 'metadata'>
-
-/** Returns a configuration of the server as it is before its first write. */
-export const defaultConfiguration = (key: string, version: number): Row => ({
-  ...{
-    _id: Bun.randomUUIDv7(),
-    key,
-    public: key === APP_CONFIGURATION,
-    kind: '',
-    description: '',
-    version,
-    metadata: {},
-  },
-  ...{ created: toIsoString(now()), updated: toIsoString(now()) },
-})
 
 /** Returns the hosts and origins of the websites in a configuration. Loopback hosts are left out of the hosts. */
 export function websitesOf({ metadata, version }: ConfigurationState): Websites {

@@ -6,6 +6,7 @@ import * as blueprints from '../blueprints/blueprints'
 import type { NewBlueprint, Rule } from '../blueprints/shapes'
 import { generateToken } from '../core/crypto'
 import * as entities from '../entities/entities'
+import { nameProduct } from '../platform/settings/app-configuration'
 import { createTenant, getTenant } from '../tenancy/tenants'
 import { cities, companyNames, firstNames, industries, jobs, lastNames, stages } from './names'
 
@@ -93,6 +94,7 @@ export async function createDemoSigninLink(url: string): Promise<string | undefi
 /** Creates the tenant "demo" with sample data. Returns a text with its sign-in and three commands to try. */
 export async function createDemo(port: number, invocation: string): Promise<string> {
   const tenant = await createTenant('demo', ['localhost', '127.0.0.1', '[::1]'])
+  await nameProduct(tenant, 'Harbour CRM')
   const password = generateToken().slice(0, 12)
   const user = await registerUser(tenant, { username: 'admin', password, firstName: 'Ada', lastName: 'Admin' }, [
     'admin',

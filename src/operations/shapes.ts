@@ -70,6 +70,9 @@ export const DefaultTenant = t.Object({
 export const NewTenant = t.Object({
   id: t.String({ maxLength: 63, description: 'lower-case letters, digits and hyphens' }),
   hosts: t.Optional(t.Array(host, { maxItems: 100 })),
+  name: t.Optional(
+    t.String({ minLength: 1, maxLength: 60, description: 'the name of the product, as mails and pages call it' }),
+  ),
   admin: t.Optional(
     t.Object({
       username: t.String({ minLength: 1, maxLength: 128 }),

@@ -13,6 +13,7 @@ import { describeQuotas } from '../limits/quota-overview'
 import * as quotas from '../limits/quotas'
 import { DEFAULT_RATE_LIMITS, getOperatorLimits, setOperatorLimits } from '../limits/rate-limits'
 import type { ChosenRateLimits, QuotaChange } from '../limits/shapes'
+import { nameProduct } from '../platform/settings/app-configuration'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
@@ -74,18 +75,20 @@ export async function get(id: string) {
  * Creates a tenant. Without an administrator, the answer has a link that creates one.
  * @throws 400 INVALID_INPUT, 409 TENANT_EXISTS
  */
-export async function create({ id, hosts: names = [], admin }: NewTenant, request: Request) {
-  await createWithAdmin(id, names, admin)
+export async function create(input: NewTenant, request: Request) {
+  const { id } = input
+  await createWithAdmin(input)
   return { ...(await get(id)), setUpLink: (await createSetUpLink(id, request)).link }
 }
 
 /**
- * Creates a tenant with its administrator, if one is given.
+ * Creates a tenant with the name of its product and its administrator, as far as they are given.
  * @throws 400 INVALID_INPUT, 409 TENANT_EXISTS
  */
-export async function createWithAdmin(id: string, names: string[], admin: NewTenant['admin']) {
+export async function createWithAdmin({ id, hosts: names = [], name, admin }: NewTenant) {
   const registration = admin && parseWithShape(Registration, admin)
   const tenant = await tenancy.createTenant(id, names)
+  if (name) await nameProduct(tenant, name)
   if (!registration) return
   const privileged = { emailVerified: !!registration.email }
   // Without its administrator the tenant would block the next attempt, so it is deleted.

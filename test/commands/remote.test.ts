@@ -14,10 +14,12 @@ test('commands with --url work on the tenants and backups of a server as they do
   const run = (command: string, env: Record<string, string> = { ATOLL_URL: server.url, ATOLL_TOKEN: TOKEN }) =>
     runAtoll(command, { at: here, env })
   const created = await run(
-    `--url ${server.url} tenant create acme --host acme.test --admin-username root --admin-password ${PASSWORD.replace(' ', '-')} --token ${TOKEN} --json`,
+    `--url ${server.url} tenant create acme --name Paper-Boats --host acme.test --admin-username root --admin-password ${PASSWORD.replace(' ', '-')} --token ${TOKEN} --json`,
     {},
   )
   expect([created.code, created.json]).toEqual([0, expect.objectContaining({ id: 'acme', hosts: ['acme.test'] })])
+  const app = await fetch(`${server.url}/api/configurations/app-configuration`, { headers: { tenant: 'acme' } })
+  expect(((await app.json()) as { metadata: object }).metadata).toEqual({ name: 'Paper-Boats' })
   await signIn(server.url, 'acme', 'root', PASSWORD.replace(' ', '-'))
   expect((await run('tenant list --json')).json.map(({ id }: { id: string }) => id)).toEqual(['acme', 'main'])
   expect((await run('tenant suspend acme --json')).json.status).toBe('suspended')

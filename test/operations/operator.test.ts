@@ -26,6 +26,15 @@ afterAll(() => {
 })
 
 describe('tenants of the operator', () => {
+  test('a tenant is created with the name of its product, which everybody may read', async () => {
+    const id = newId()
+    const body = { id, name: 'Paper Boats', hosts: [`${id}.test`] }
+    expect((await operator('POST', '/tenants', body)).status).toBe(201)
+    const app = await callApi('GET', `http://${id}.test/api/configurations/app-configuration`)
+    expect(app.body.metadata).toEqual({ name: 'Paper Boats' })
+    expect(statusAndCode(await operator('POST', '/tenants', { id: newId(), name: '' }))).toEqual([400, 'INVALID_INPUT'])
+  })
+
   test('a tenant is created with a link that makes its first administrator, listed, and deleted by its repeated id', async () => {
     const id = newId()
     const created = await operator('POST', '/tenants', { id, hosts: [`${id}.test`] })

@@ -2919,6 +2919,7 @@ export interface components {
         NewTenant: {
             id: string;
             hosts?: string[];
+            name?: string;
             admin?: components["schemas"]["NewTenantAdmin"];
         };
         NewTenantAdmin: {

@@ -1,4 +1,5 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
 import { api, fetchData } from '../api/client'
 import type { AppConfiguration } from '../api/schema'
 import { getNamedTenant } from '../api/session'
@@ -60,3 +61,23 @@ export const appConfigurationQuery = () =>
 
 /** Returns how the tenant looks. */
 export const useBranding = (): Branding => readBranding(useQuery(appConfigurationQuery()).data?.metadata)
+
+/** Returns what the address calls the tenant: nothing where it is an IP address. */
+function readHostName(): string | undefined {
+  const [first = ''] = location.hostname.split('.')
+  return /^[a-z][a-z0-9-]*$/.test(first) && first !== 'localhost' ? first : undefined
+}
+
+/** Returns the name of the product, else what the tab or the address calls the tenant. */
+export function useProductName(): string {
+  const { name } = useBranding()
+  return isOfTenant() ? (name ?? getNamedTenant() ?? readHostName() ?? 'Atoll') : 'Atoll'
+}
+
+/** Shows the title of a screen in the browser's tab, with the name of the product. */
+export function useDocumentTitle(title: string) {
+  const name = useProductName()
+  useEffect(() => {
+    document.title = `${title} · ${name}`
+  }, [title, name])
+}

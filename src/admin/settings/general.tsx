@@ -11,7 +11,14 @@ import { LogoInput } from './logo-input'
 const FORM_ID = 'branding'
 
 const fields: FormField[] = [
-  { key: 'name', type: 'string', required: false, title: 'Name', max: 60, description: 'Default: the host.' },
+  {
+    key: 'name',
+    type: 'string',
+    required: false,
+    title: 'Name',
+    max: 60,
+    description: 'What mails and pages call it. Default: the host.',
+  },
   { key: 'logo', type: 'url', required: false, title: 'Logo', Input: LogoInput },
   { key: 'accentColor', type: 'string', required: false, title: 'Accent colour', Input: AccentInput },
 ] satisfies (FormField & { key: keyof Branding })[]

@@ -1,9 +1,10 @@
 import { Anchor, Button, Stack, Text, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { startSession } from '../api/queries'
+import { useDocumentTitle } from '../branding/tenant-brand'
 import { FullPage } from '../ui/full-page'
 import { readMailToken } from './mail-token'
 import { RemovedPasswordForm } from './removed-password-form'
@@ -14,9 +15,7 @@ import { SignInProblem } from './sign-in-problem'
 export function EmailLink() {
   const navigate = useNavigate()
   const [token] = useState(readMailToken)
-  useEffect(() => {
-    document.title = 'Sign in'
-  }, [])
+  useDocumentTitle('Sign in')
   const goHome = async () => {
     await startSession()
     await navigate({ to: '/home', search: {}, replace: true })

@@ -1,8 +1,9 @@
 import { Anchor, Button, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
+import { type FormEvent, type ReactNode, useState } from 'react'
 import { api, fetchData } from '../api/client'
+import { useDocumentTitle } from '../branding/tenant-brand'
 import { FullPage } from '../ui/full-page'
 import { readMailToken } from './mail-token'
 import { MailedCodeInput } from './mailed-code-input'
@@ -20,9 +21,7 @@ type MailActionProps = {
 /** Does what a mail asks for once somebody presses the button: mail scanners only open the page. */
 function MailAction({ title, action, done, isReady, send, children }: MailActionProps) {
   const sending = useMutation({ mutationFn: send })
-  useEffect(() => {
-    document.title = title
-  }, [title])
+  useDocumentTitle(title)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     sending.mutate()

@@ -1,9 +1,10 @@
 import { Anchor, Button, PasswordInput, Stack, Text, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useEffect, useState } from 'react'
+import { type FormEvent, useState } from 'react'
 import { api, fetchData } from '../api/client'
 import { findFieldError } from '../api/problem'
+import { useDocumentTitle } from '../branding/tenant-brand'
 import { FullPage } from '../ui/full-page'
 import { showNotice } from '../ui/notices'
 import { AddressForm } from './address-form'
@@ -15,9 +16,7 @@ import { SignInProblem } from './sign-in-problem'
 export function ResetPassword() {
   const [token] = useState(readMailToken)
   const [email, setEmail] = useState<string>()
-  useEffect(() => {
-    document.title = 'Forgotten password'
-  }, [])
+  useDocumentTitle('Forgotten password')
   return (
     <FullPage>
       <Title order={1} mb="xs">

@@ -1,6 +1,6 @@
 import { Title } from '@mantine/core'
-import { type ReactNode, useEffect } from 'react'
-import { useBranding } from '../branding/tenant-brand'
+import type { ReactNode } from 'react'
+import { useDocumentTitle } from '../branding/tenant-brand'
 import { ApiButton, type ApiRequest } from './api-button'
 import classes from './screen.module.css'
 
@@ -17,10 +17,7 @@ type ScreenProps = {
 
 /** A screen: a line with its title and actions, and beneath it the thing itself. */
 export function Screen({ title, request, actions, tabs, toolbar, children }: ScreenProps) {
-  const { name = 'Atoll' } = useBranding()
-  useEffect(() => {
-    document.title = `${title} · ${name}`
-  }, [title, name])
+  useDocumentTitle(title)
   return (
     <>
       <header className={classes.header}>

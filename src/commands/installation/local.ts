@@ -14,9 +14,9 @@ import type { Installation } from './installation'
 export const localInstallation: Installation = {
   listTenants,
   getTenant: getTenantInfo,
-  async createTenant({ id, hosts = [], admin }) {
-    await administration.createWithAdmin(id, hosts, admin)
-    return getTenantInfo(id)
+  async createTenant(tenant) {
+    await administration.createWithAdmin(tenant)
+    return getTenantInfo(tenant.id)
   },
   async setStatus(id, status, { outgoing = false } = {}) {
     if (outgoing) await resumeOutgoing(id)
