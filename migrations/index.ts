@@ -49,6 +49,7 @@ import originalMessagesPg from './postgres/0061_original_messages.sql' with { ty
 import subscriptionPausesPg from './postgres/0062_subscription_pauses.sql' with { type: 'text' }
 import marksOfWordsPg from './postgres/0063_marks_of_words.sql' with { type: 'text' }
 import mailedCodesPg from './postgres/0064_mailed_codes.sql' with { type: 'text' }
+import indexKeysPg from './postgres/0065_versions_of_index_keys.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -118,6 +119,7 @@ import originalMessages from './sqlite/0061_original_messages.sql' with { type: 
 import subscriptionPauses from './sqlite/0062_subscription_pauses.sql' with { type: 'text' }
 import marksOfWords from './sqlite/0063_marks_of_words.sql' with { type: 'text' }
 import mailedCodes from './sqlite/0064_mailed_codes.sql' with { type: 'text' }
+import indexKeys from './sqlite/0065_versions_of_index_keys.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -194,6 +196,7 @@ export const tenantMigrations: Migrations = {
     subscriptionPauses,
     marksOfWords,
     mailedCodes,
+    indexKeys,
   ],
   postgres: [
     accountsPg,
@@ -246,6 +249,7 @@ export const tenantMigrations: Migrations = {
     subscriptionPausesPg,
     marksOfWordsPg,
     mailedCodesPg,
+    indexKeysPg,
   ],
   schema: readSchema(schema),
   rewriting: [48],

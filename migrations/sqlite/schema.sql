@@ -78,7 +78,7 @@ CREATE TABLE blueprints (
 CREATE TABLE fields (
   number integer not null primary key,
   blueprint text not null references blueprints (key) on delete cascade,
-  key text not null,
+  key text not null, index_keys integer not null default 0,
   unique (blueprint, key)
 ) strict;
 
@@ -984,6 +984,4 @@ CREATE INDEX entities_to_alter on entities (blueprint, seq) where form = -1;
 
 CREATE INDEX entities_by_change on entities (blueprint, updated, created, seq);
 
-CREATE INDEX one_time_tokens_of_address on one_time_tokens (email_key) where code is not null;
-
-pragma user_version = 52;
+pragma user_version = 53;

@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../storage/columns'
 
@@ -123,9 +122,5 @@ export const oneTimeTokens = sqliteTable(
     emailKey: text('email_key'),
     codeExpires: timestamp('code_expires'),
   },
-  (table) => [
-    index('one_time_tokens_of_user').on(table.user),
-    index('one_time_tokens_by_end').on(table.expires),
-    index('one_time_tokens_of_address').on(table.emailKey).where(sql`code is not null`),
-  ],
+  (table) => [index('one_time_tokens_of_user').on(table.user), index('one_time_tokens_by_end').on(table.expires)],
 )

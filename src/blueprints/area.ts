@@ -2,6 +2,7 @@ import { defineArea } from '../jobs/area'
 import { useMeasures } from '../limits/quota-use'
 import { workspaceNameSources } from '../workspaces/restrictions'
 import { countBlueprints } from './blueprints'
+import { upgradeIndexKeys } from './key-upgrade'
 import { blueprintRoutes } from './routes'
 import { listWorkspaceNames } from './warnings'
 
@@ -9,5 +10,6 @@ import { listWorkspaceNames } from './warnings'
 export const blueprints = defineArea({
   name: 'blueprints',
   routes: blueprintRoutes,
+  housekeeping: { 'index keys of earlier versions': upgradeIndexKeys },
   provides: [workspaceNameSources.provide([listWorkspaceNames]), useMeasures.provide({ blueprints: countBlueprints })],
 })

@@ -44,7 +44,7 @@ export async function restartBackfill(tx: Tx, key: string) {
 /** Puts a change into force after all entities have been prepared: it applies when the transaction ends. */
 export async function cutOver(tx: Tx, { blueprint: key, form, change }: Row) {
   const before = (await tx.select().from(blueprints).where(eq(blueprints.key, key)).get())!
-  const diff = diffDefinitions(before.definition, change.definition)
+  const diff = diffDefinitions(before.definition, change.definition, Object.keys(change.numbers))
   const { name = before.name, description = before.description } = change
   const fields = {
     name,

@@ -8,6 +8,7 @@ import {
   isNeverIndexed,
   readMaintainedIndexes,
 } from './field-indexes'
+import { INDEX_KEYS } from './fields'
 import type { SchemaDiff } from './schema-diff'
 import type { Definition } from './shapes'
 import { fields } from './tables'
@@ -20,8 +21,11 @@ const isRetiredKey = (key: string) => /^[-+]/.test(key)
 
 // Not with Drizzle, which would insert null as the number.
 async function insertFields(tx: Tx, blueprint: string, keys: string[]): Promise<Map<string, number>> {
-  const rows = keys.map((key) => [blueprint, key])
-  const inserted = await tx.executeMany('insert into fields (blueprint, key) values (?, ?) returning key, number', rows)
+  const rows = keys.map((key) => [blueprint, key, INDEX_KEYS])
+  const inserted = await tx.executeMany(
+    'insert into fields (blueprint, key, index_keys) values (?, ?, ?) returning key, number',
+    rows,
+  )
   return new Map(inserted.map(([key, number]) => [key as string, Number(number)]))
 }
 
@@ -75,8 +79,10 @@ export async function applyFieldNumbers(
   const finalKeys = new Map(steps.map(({ key, from = '' }) => [reserved[key] ?? numbers.get(from)!, key]))
   await tx.delete(fields).where(eq(fields.blueprint, blueprint))
   await tx.executeMany(
-    'insert into fields (number, blueprint, key) values (?, ?, ?)',
-    existing.map(({ number }) => [number, blueprint, finalKeys.get(number) ?? retiredKey(number)]),
+    'insert into fields (number, blueprint, key, index_keys) values (?, ?, ?, ?)',
+    existing.map(({ number, indexKeys }) => [
+      ...[number, blueprint, finalKeys.get(number) ?? retiredKey(number), indexKeys],
+    ]),
   )
   const finalNumbers = new Map([...finalKeys].map(([number, key]) => [key, number]))
   await addRequiredIndexes(tx, blueprint, definition, finalNumbers)

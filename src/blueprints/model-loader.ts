@@ -19,7 +19,7 @@ const selectByKey = prepareFirst((db) =>
 )
 const selectFields = prepareQuery((db) =>
   db
-    .select({ key: fields.key, number: fields.number })
+    .select({ key: fields.key, number: fields.number, indexKeys: fields.indexKeys })
     .from(fields)
     .where(eq(fields.blueprint, sql.placeholder('key'))),
 )
@@ -48,14 +48,16 @@ export async function loadModel(tenant: Tenant, key: string): Promise<Model | un
   for (;;) {
     const row = await findBlueprintRow(tenant, key)
     if (!row) return
-    const numbers = new Map((await selectFields(tenant.db, { key })).map((field) => [field.key, field.number]))
+    const fieldRows = await selectFields(tenant.db, { key })
+    const numbers = new Map(fieldRows.map((field) => [field.key, field.number]))
+    const indexKeys = new Map(fieldRows.map((field) => [field.number, field.indexKeys]))
     const alteration = await findAlterationRow(tenant, key)
     const indexes = new Map((await selectIndexes(tenant.db, { key })).map((index) => [index.number, index]))
     // The rows are consistent only if the blueprint has not changed meanwhile.
     const latest = await findBlueprintRow(tenant, key)
     if (latest?.version !== row.version || latest.indexing !== row.indexing) continue
-    const model = await compileModel(tenant, row, row.definition, numbers, indexes)
-    if (alteration) model.alteration = await toAlterationState(tenant, row, alteration, numbers, indexes)
+    const model = await compileModel(tenant, row, row.definition, numbers, indexes, indexKeys)
+    if (alteration) model.alteration = await toAlterationState(tenant, row, alteration, numbers, indexes, indexKeys)
     // The main thread has loaded it before, and does what follows.
     if (!Bun.isMainThread) return model
     await entityStore().undoAbandonedImports(tenant, model)
@@ -65,18 +67,22 @@ export async function loadModel(tenant: Tenant, key: string): Promise<Model | un
   }
 }
 
-/** Returns the model of a blueprint with this definition and these numbers of fields. */
+/**
+ * Returns the model of a blueprint with this definition and these numbers of fields. Numbers without a version of their
+ * index keys have the latest.
+ */
 export async function compileModel(
   { tenant }: Pick<Tenant, 'tenant'>,
   { definition: _, ...row }: BlueprintRow,
   definition: Definition,
   numbers: Map<string, number>,
   indexes: Map<number, FieldIndex> = new Map(),
+  indexKeys: Map<number, number> = new Map(),
 ): Promise<Model> {
   const fields: ModelField[] = []
   for (const field of definition.fields) {
     const number = numbers.get(field.key) ?? 0
-    fields.push(await compileField(field, number, indexes.get(number)))
+    fields.push(await compileField(field, number, indexes.get(number), indexKeys.get(number)))
     // A pattern may take some ms.
     if (field.pattern !== undefined) await yieldToEventLoop()
   }
@@ -84,6 +90,7 @@ export async function compileModel(
     ...definition,
     ...row,
     tenant,
+    indexKeys,
     fields,
     field: new Map(fields.map((field) => [field.key, field])),
     formulas: await compileFormulas(fields, definition.computed),
@@ -98,9 +105,10 @@ async function toAlterationState(
   { form, state, change }: AlterationRow,
   numbers: Map<string, number>,
   indexes: Map<number, FieldIndex>,
+  indexKeys: Map<number, number>,
 ): Promise<AlterationState> {
   if (state !== 'preparing') return { form, state }
-  const alteration = diffDefinitions(row.definition, change.definition)
+  const alteration = diffDefinitions(row.definition, change.definition, Object.keys(change.numbers))
   const keptNumbers = alteration.steps.flatMap(({ key, from }) => (from ? [[key, numbers.get(from)!] as const] : []))
   const next = await compileModel(
     tenant,
@@ -108,6 +116,7 @@ async function toAlterationState(
     alteration.definition,
     new Map([...keptNumbers, ...Object.entries(change.numbers)]),
     indexes,
+    indexKeys,
   )
   return { form, state, diff: alteration, next }
 }

@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv'
 import { compileMatcher, compileSchema } from '../core/json-schema/validator'
 import type { FieldError } from '../core/problem'
 import { type FieldIndex, isNeverIndexed } from './field-indexes'
-import { type FieldTypeName, fieldTypes } from './fields'
+import { type FieldTypeName, typeOfField } from './fields'
 import { type FieldType, toBoundValue } from './fields/field-type'
 import type { Formula } from './formulas/formula'
 import type { HistoryFields } from './history'
@@ -35,6 +35,8 @@ export type Model = Omit<Definition, 'fields'> & {
   updated: string
   fields: ModelField[]
   field: Map<string, ModelField>
+  /** The versions of the index keys of fields, by their numbers. */
+  indexKeys: Map<number, number>
   /** The formulas of computed fields, in the order of the fields. */
   formulas: { field: ModelField; formula: Formula }[]
   /** The fields whose values can be files of this server. */
@@ -66,8 +68,13 @@ export const pendingModelOf = ({ alteration }: Model): PendingModel | undefined 
 export const isAltering = ({ alteration }: Model) => !!alteration && alteration.state !== 'failed'
 
 /** Compiles a field. @throws the error of Ajv or RE2 for an invalid schema or pattern */
-export async function compileField(field: Field, number: number, index?: FieldIndex): Promise<ModelField> {
-  const kind = fieldTypes[field.type] as FieldType
+export async function compileField(
+  field: Field,
+  number: number,
+  index?: FieldIndex,
+  indexKeys?: number,
+): Promise<ModelField> {
+  const kind = typeOfField(field, indexKeys)
   const matches = field.pattern === undefined ? undefined : compileMatcher(field.pattern)
   const choices = field.enum && new Set(field.enum.map((choice) => JSON.stringify(choice)))
   const matchesSchema = field.schema && (await compileSchema(field.schema))

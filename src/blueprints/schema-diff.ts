@@ -1,6 +1,5 @@
 import { badRequest, type FieldError } from '../core/problem'
-import { fieldTypes } from './fields'
-import type { FieldType } from './fields/field-type'
+import { typeOfField } from './fields'
 import { namesFiles } from './file-fields'
 import type { Definition, Field } from './shapes'
 
@@ -50,7 +49,8 @@ export type SchemaDiff = {
 /** Returns a field without `renamedFrom`, which counts only in a change. */
 const withoutRenamedFrom = ({ renamedFrom: _, ...field }: Field): Field => field
 
-export function diffDefinitions(before: Definition, after: Definition): SchemaDiff {
+/** Returns the effect of a change. `rebuilt`: fields whose index is built again in any case. */
+export function diffDefinitions(before: Definition, after: Definition, rebuilt: string[] = []): SchemaDiff {
   const sources = mapSourceFields(before.fields, after.fields)
   const renames = new Map([...sources].flatMap(([key, was]) => (was.key === key ? [] : [[was.key, key] as const])))
   const definition = {
@@ -63,6 +63,7 @@ export function diffDefinitions(before: Definition, after: Definition): SchemaDi
     const was = sources.get(field.key)
     if (
       !was ||
+      rebuilt.includes(field.key) ||
       (field.unique && !was.unique) ||
       fill !== undefined ||
       (recomputes && isComputed(definition, field.key))
@@ -132,8 +133,8 @@ const isComputed = ({ computed }: Definition, key: string) => !!computed && Obje
 
 /** Returns what the index of a field depends on; when this changes, the index does. */
 function indexSignature(definition: Definition, field: Field) {
-  const { type, multi, indexed, target } = field
-  const { toIndexKey, isSearchable } = fieldTypes[type] as FieldType
+  const { multi, indexed, target } = field
+  const { toIndexKey, isSearchable } = typeOfField(field)
   return [toIndexKey, !!isSearchable, !!multi, indexed !== false || !!target, namesFiles(definition, field)]
 }
 

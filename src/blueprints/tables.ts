@@ -36,6 +36,8 @@ export const fields = sqliteTable(
       .notNull()
       .references(() => blueprints.key, { onDelete: 'cascade' }),
     key: text().notNull(),
+    /** The version of its index keys: another one needs another number. */
+    indexKeys: integer('index_keys').notNull().default(0),
   },
   (table) => [unique().on(table.blueprint, table.key)],
 )

@@ -127,7 +127,7 @@ async function surveyChange(ctx: Ctx, { before, alteration }: Intent): Promise<D
     // No number has been reserved yet for fields that will be indexed again.
     return [key, (!alteration.reindexedKeys.has(key) && from && model.field.get(from)?.number) || -1 - index] as const
   })
-  const next = await compileModel(ctx, before, alteration.definition, new Map(numbers))
+  const next = await compileModel(ctx, before, alteration.definition, new Map(numbers), undefined, model.indexKeys)
   const { problems, ...survey } = await entityStore().surveyChange(ctx, model, next, alteration)
   return { ...survey, problems: problems.map((problem) => redactObstacle(ctx, model, alteration, problem)) }
 }
@@ -200,8 +200,8 @@ async function getAlterationIfUnchanged(tx: Tx, { before }: Intent) {
 }
 
 /** Starts an alteration and returns its number, or undefined when there are no entities and the change is in force. */
-const startAlteration = (ctx: Ctx, intent: Intent): Promise<number | undefined> =>
-  writeInvalidating(ctx, 'blueprints', async (tx) => {
+export const startAlteration = (tenant: Tenant, intent: Intent): Promise<number | undefined> =>
+  writeInvalidating(tenant, 'blueprints', async (tx) => {
     const { before, change, alteration } = intent
     const { key, version } = before
     const row = await getAlterationIfUnchanged(tx, intent)

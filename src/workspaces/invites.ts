@@ -17,7 +17,7 @@ import type { HttpContext } from '../core/etag'
 import { badRequest, notFound, Problem, tooManyRequests } from '../core/problem'
 import { RateLimiter } from '../core/rate-limiter'
 import { success } from '../core/shapes'
-import { normalizeForLookup } from '../core/text-normalization'
+import { toAddressKey } from '../core/text-normalization'
 import { isMailEnabled } from '../platform/mail/smtp'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
@@ -103,7 +103,7 @@ const emailNotVerified = (message: string) => new Problem(409, 'EMAIL_NOT_VERIFI
  * @throws 404 INVITE_NOT_FOUND otherwise
  */
 async function explainMissingInvite(tx: Tx, workspace: string, user: UserRow | undefined): Promise<never> {
-  const pendingKey = user?.pendingEmail ? normalizeForLookup(user.pendingEmail) : ''
+  const pendingKey = user?.pendingEmail ? toAddressKey(user.pendingEmail) : ''
   const keys = [user?.usernameKey ?? '', pendingKey].filter((key) => key !== '')
   const condition = and(eq(invites.workspace, workspace), inArray(invites.emailKey, keys))
   const invite = keys.length ? await tx.select().from(invites).where(condition).limit(1).get() : undefined
@@ -125,7 +125,7 @@ export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
   const restricted = await getCallerRestrictions(ctx)
   return ctx.write(async (tx) => {
     await requireWorkspaceAdmin(tx, ctx.actor, workspace)
-    const emailKey = normalizeForLookup(input.email)
+    const emailKey = toAddressKey(input.email)
     if ((await findMemberKeys(tx, workspace, [emailKey])).size)
       throw new Problem(409, 'MEMBER_EXISTS', 'A user with this e-mail address is already a member.')
     const condition = and(eq(invites.workspace, workspace), eq(invites.emailKey, emailKey))
@@ -169,7 +169,7 @@ export async function replaceInvites(
   wanted: NewInvite[],
   restricted: Restrictions,
 ) {
-  const byKey = new Map(wanted.map((invite) => [normalizeForLookup(invite.email), invite]))
+  const byKey = new Map(wanted.map((invite) => [toAddressKey(invite.email), invite]))
   if (byKey.size < wanted.length) badRequest({ path: '/invites', message: 'An address can be invited only once.' })
   const before = await tx.select().from(invites).where(eq(invites.workspace, workspace))
   const removedIds = before.filter(({ emailKey }) => !byKey.has(emailKey)).map(({ _id }) => _id)
@@ -241,7 +241,7 @@ const filterGrantedRoles = ({ actor }: Ctx, roles: string[], before: string[] = 
 const toInviteRow = (ctx: Ctx, workspace: string, { email, name = null, roles = DEFAULT_ROLES }: NewInvite) => ({
   _id: Bun.randomUUIDv7(),
   workspace,
-  emailKey: normalizeForLookup(email),
+  emailKey: toAddressKey(email),
   email,
   name,
   roles,

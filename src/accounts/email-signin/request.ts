@@ -3,7 +3,7 @@ import { HOUR_MS, now, toIsoString } from '../../core/clock'
 import { generateToken, sha256 } from '../../core/crypto'
 import { type HttpContext, setNoStore } from '../../core/etag'
 import { Problem } from '../../core/problem'
-import { normalizeForLookup } from '../../core/text-normalization'
+import { toAddressKey } from '../../core/text-normalization'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import { enqueue, type Job } from '../../jobs/queue'
 import type { Lease } from '../../jobs/with-lease'
@@ -40,7 +40,7 @@ export async function assertEmailSignInAllowed(tenant: Tenant) {
  */
 export async function requestEmailSignIn(tenant: Tenant, email: string, answer: HttpContext) {
   await assertEmailSignInAllowed(tenant)
-  const emailKey = normalizeForLookup(email)
+  const emailKey = toAddressKey(email)
   const isKnown = await countMailRequest(tenant, 'e-mail sign-in', emailKey, answer.request)
   await assertMailQuota(tenant)
   setNoStore(answer)

@@ -1,7 +1,7 @@
 import { and, count, eq, gt, lt, lte, min } from 'drizzle-orm'
 import { DAY_MS, HOUR_MS, now, toIsoString } from '../../core/clock'
 import { type HttpContext, setNoStore } from '../../core/etag'
-import { normalizeForLookup } from '../../core/text-normalization'
+import { toAddressKey } from '../../core/text-normalization'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import { enqueue } from '../../jobs/queue'
 import type { Lease } from '../../jobs/with-lease'
@@ -30,7 +30,7 @@ export type NewMail = {
 export async function queueMail(tenant: Pick<Tenant, 'tenant'>, tx: Tx, ...newMails: NewMail[]) {
   const time = now()
   const rows = newMails.map(({ to, template, user = null, data = {} }) => [
-    ...[Bun.randomUUIDv7(), to, normalizeForLookup(to), template, user, JSON.stringify(data), 'waiting', time],
+    ...[Bun.randomUUIDv7(), to, toAddressKey(to), template, user, JSON.stringify(data), 'waiting', time],
   ])
   await tx.executeMany(
     `insert into mails (_id, recipient, recipient_key, template, "user", data, state, created)
@@ -49,7 +49,7 @@ const MAX_OWN_MAILS_PER_HOUR = 10 // per address, beside those that others reque
  */
 export async function queueRepeatableMail(tenant: Pick<Tenant, 'tenant'>, tx: Tx, mail: NewMail) {
   const isWaiting = and(
-    eq(mails.recipientKey, normalizeForLookup(mail.to)),
+    eq(mails.recipientKey, toAddressKey(mail.to)),
     eq(mails.template, mail.template),
     eq(mails.state, 'waiting'),
   )
@@ -90,7 +90,7 @@ export async function listMails(
   setNoStore(answer)
   const page = parsePage(query, sortable)
   const matchesQuery = and(
-    query.to ? eq(mails.recipientKey, normalizeForLookup(query.to)) : undefined,
+    query.to ? eq(mails.recipientKey, toAddressKey(query.to)) : undefined,
     query.state ? eq(mails.state, query.state) : undefined,
   )
   const rows = await applyPage(page, ctx.db.select().from(mails).where(and(matchesQuery, page.after)))

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { now, toIsoString } from '../../core/clock'
 import { success } from '../../core/shapes'
-import { normalizeForLookup } from '../../core/text-normalization'
+import { toAddressKey } from '../../core/text-normalization'
 import { enqueue, type Job } from '../../jobs/queue'
 import type { JobHandler } from '../../jobs/worker'
 import { writeInvalidating } from '../../tenancy/cache'
@@ -24,7 +24,7 @@ import { resolveMailProof, throwInvalid } from './verification'
  * @throws 403 QUOTA_EXCEEDED, 429 RATE_LIMITED
  */
 export async function requestPasswordReset(tenant: Tenant, email: string, request: Request) {
-  const isKnown = await countMailRequest(tenant, 'forgotten password', normalizeForLookup(email), request)
+  const isKnown = await countMailRequest(tenant, 'forgotten password', toAddressKey(email), request)
   await assertMailQuota(tenant)
   await tenant.write((tx) => enqueue(tenant, tx, { kind: 'forgotten-password', payload: { email, isKnown } }))
   return success
@@ -34,7 +34,7 @@ export async function requestPasswordReset(tenant: Tenant, email: string, reques
 export const passwordResetJob: JobHandler = {
   async run(tenant: Tenant, { payload }: Job) {
     const { email, isKnown } = payload as { email: string; isKnown?: boolean }
-    const emailKey = normalizeForLookup(email)
+    const emailKey = toAddressKey(email)
     const user = await tenant.db.select().from(users).where(eq(users.emailKey, emailKey)).get()
     // An unverified address may belong to a stranger.
     if (!user?.email || !user.emailVerified) return { state: 'done' }

@@ -3,7 +3,7 @@ import { now, toIsoString } from '../../core/clock'
 import { sha256 } from '../../core/crypto'
 import { badRequest, Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
-import { normalizeForLookup } from '../../core/text-normalization'
+import { toAddressKey } from '../../core/text-normalization'
 import type { Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
 import { clientNetwork } from '../../tenancy/client-connection'
@@ -73,7 +73,7 @@ export async function resolveMailProof(tenant: Tenant, purpose: CodePurpose, { t
   if (token !== undefined) return sha256(token)
   if (email === undefined || code === undefined)
     return badRequest({ path: 'token', message: 'Send the token of the link, or the email and the code of the mail.' })
-  return (await findTokenByCode(tenant, purpose, normalizeForLookup(email), code)) ?? throwInvalid({ code })
+  return (await findTokenByCode(tenant, purpose, toAddressKey(email), code)) ?? throwInvalid({ code })
 }
 
 /** @throws 400 INVALID_TOKEN or INVALID_CODE for what is unknown, used or expired */

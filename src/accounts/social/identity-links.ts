@@ -2,7 +2,7 @@ import { Value } from '@sinclair/typebox/value'
 import { and, eq } from 'drizzle-orm'
 import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
-import { normalizeForLookup } from '../../core/text-normalization'
+import { toAddressKey } from '../../core/text-normalization'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import { Conflict } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
@@ -63,7 +63,7 @@ async function findLinkedUser({ db, write }: Tenant, provider: string, profile: 
 async function linkByEmail(tenant: Tenant, provider: string, profile: Profile): Promise<SignInUser | undefined> {
   const { email, emailVerified } = profile
   if (!email) return
-  const emailKey = normalizeForLookup(email)
+  const emailKey = toAddressKey(email)
   const existing = await tenant.db.select().from(users).where(eq(users.emailKey, emailKey)).get()
   if (!existing) return
   if (!emailVerified)

@@ -1,7 +1,7 @@
 import { and, eq, gt, inArray, ne, or, sql } from 'drizzle-orm'
 import { isIsoDate, now, toIsoString } from '../../core/clock'
 import { badRequest, type FieldError, notFound, Problem } from '../../core/problem'
-import { normalizeForLookup } from '../../core/text-normalization'
+import { normalizeForLookup, toAddressKey } from '../../core/text-normalization'
 import { reserveQuota } from '../../limits/quota-check'
 import type { Db, Tx } from '../../storage/port'
 import { prepareFirst } from '../../storage/prepared-statements'
@@ -33,7 +33,11 @@ export async function findByLogin({ db }: Tenant, name: string): Promise<UserRow
   const key = normalizeForLookup(name)
   return (
     (await db.select().from(users).where(eq(users.usernameKey, key)).get()) ??
-    (await db.select().from(users).where(eq(users.emailKey, key)).get())
+    (await db
+      .select()
+      .from(users)
+      .where(eq(users.emailKey, toAddressKey(name)))
+      .get())
   )
 }
 
@@ -244,7 +248,7 @@ export function requireValidPassword(password: string) {
 /** Returns the normalized keys by which usernames and e-mail addresses are compared. */
 export const toLoginKeys = ({ username, email }: { username?: string; email?: string | null }) => ({
   ...(username !== undefined && { usernameKey: normalizeForLookup(username) }),
-  ...(email !== undefined && { emailKey: email ? normalizeForLookup(email) : null }),
+  ...(email !== undefined && { emailKey: email ? toAddressKey(email) : null }),
 })
 
 /**

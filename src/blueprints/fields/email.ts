@@ -1,4 +1,5 @@
-import { fieldType } from './field-type'
+import { toAddressKey } from '../../core/text-normalization'
+import { type FieldType, fieldType } from './field-type'
 import { isTruncated, textKey, textOf } from './index-key-codec'
 
 const EMAIL_PATTERN = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+\.[^\s@<>,;:"()[\]\\.]+$/
@@ -18,3 +19,10 @@ export const email = fieldType<string>({
   bounds: 'length',
   isSearchable: true,
 })
+
+/** An e-mail address that is unique: addresses of the same mailbox are equal, however they are written. */
+export const uniqueEmail: FieldType = {
+  ...email,
+  toIndexKey: (value) => textKey(toAddressKey(value as string)),
+  losesNotation: () => true,
+}

@@ -2,7 +2,8 @@ import { boolean } from './boolean'
 import { date } from './date'
 import { datetime } from './datetime'
 import { decimal } from './decimal'
-import { email } from './email'
+import { email, uniqueEmail } from './email'
+import type { FieldType } from './field-type'
 import { file } from './file'
 import { integer } from './integer'
 import { number } from './number'
@@ -33,3 +34,12 @@ export const fieldTypes = {
 
 export type FieldTypeName = keyof typeof fieldTypes
 export const fieldTypeNames = Object.keys(fieldTypes) as FieldTypeName[]
+
+/** The version of index keys: the keys of unique e-mail addresses are addresses since 1, and exact texts before. */
+export const INDEX_KEYS = 1
+
+/** Returns the type of a field whose index keys have a version. */
+export const typeOfField = (
+  { type, unique }: { type: FieldTypeName; unique?: boolean },
+  indexKeys = INDEX_KEYS,
+): FieldType => (type === 'email' && unique && indexKeys > 0 ? uniqueEmail : fieldTypes[type])
