@@ -56,6 +56,8 @@ export type ProviderInvoice = {
   periodStart?: number
   periodEnd?: number
   items?: InvoiceItem[]
+  /** Whether it is for something besides the periods of the subscription, whose status does not depend on its payment. */
+  isExtra?: true
 }
 
 export type Period = { periodStart: number; periodEnd: number }

@@ -66,7 +66,7 @@ export async function transition(
   const isStale = occurredAt !== undefined && before.lastEventAt !== null && occurredAt < before.lastEventAt
   if (input.invoice && (meaning !== 'payment failed' || !isStale || isStillOwed(before, input.invoice)))
     await storeInvoice(tx, ctx, before, meaning, input)
-  if (meaning === 'voided') return { subscription: before, outcome: 'applied' }
+  if (meaning === 'voided' || input.invoice?.isExtra) return { subscription: before, outcome: 'applied' }
   if (isStale) return { subscription: before, outcome: 'stale', why: 'A later event was already applied.' }
   const trigger = meaning === 'updated' ? input.status && triggerByStatus[input.status] : meaning
   // An overdue subscription was active before, even if no event said so, so these are two transitions.

@@ -254,7 +254,7 @@ export async function startPaypal() {
 
   return {
     ...vendor,
-    ...{ terms, events, plans, subscriptions, transactions, flaws, happened, become, bill },
+    ...{ terms, events, plans, subscriptions, transactions, flaws, check, happened, become, bill },
     connection: (webhookId: string | string[] = PAYPAL_WEBHOOK_ID) => ({
       ...{ name: 'PayPal', kind: 'paypal', metadata: { apiUrl: vendor.url, clientId: PAYPAL_CLIENT.id } },
       authentication: { clientSecret: PAYPAL_CLIENT.secret, webhookId },

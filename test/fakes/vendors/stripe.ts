@@ -228,6 +228,7 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
     const invoice = fromFixture('invoice', {
       ...{ id, status: 'open', currency, amount_due: amount, amount_paid: 0, amount_remaining: amount, total: amount },
       ...{
+        billing_reason: 'subscription_cycle',
         hosted_invoice_url: `https://invoice.stripe.com/i/${id}`,
         created: nowSeconds(),
         period_start: start,

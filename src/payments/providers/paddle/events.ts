@@ -41,6 +41,7 @@ type LineItem = { quantity?: number; totals?: { total?: string } | null; product
 export type PaddleTransaction = {
   id?: string
   status?: string
+  origin?: string
   subscription_id?: string | null
   currency_code?: string
   custom_data?: CustomData
@@ -110,7 +111,7 @@ const pauseOf = ({ paused_at, scheduled_change: change }: PaddleSubscription) =>
 
 /** Converts a transaction, which is Paddle's invoice and keeps its id. Paddle's amounts are minor units, as text. */
 export function toProviderInvoice(transaction: PaddleTransaction, occurredAt?: number): ProviderInvoice {
-  const { id, currency_code = 'USD', billing_period, details, payments, billed_at } = transaction
+  const { id, origin = '', currency_code = 'USD', billing_period, details, payments, billed_at } = transaction
   const captured = payments?.find(({ status }) => status === 'captured')?.captured_at
   return {
     externalInvoiceId: id ?? '',
@@ -120,8 +121,12 @@ export function toProviderInvoice(transaction: PaddleTransaction, occurredAt?: n
     paidAt: occurredAt === undefined ? undefined : (parseTime(captured) ?? parseTime(billed_at) ?? occurredAt),
     ...parsePeriod(billing_period?.starts_at, billing_period?.ends_at),
     items: (details?.line_items ?? []).map(toInvoiceItem),
+    ...(EXTRA_ORIGINS.has(origin) && { isExtra: true as const }),
   }
 }
+
+/** The origins of transactions that pay for no period: a single charge, and one of zero that stores a payment method. */
+const EXTRA_ORIGINS = new Set(['subscription_charge', 'subscription_payment_method_change'])
 
 const toInvoiceItem = ({ quantity = 1, totals, product }: LineItem): InvoiceItem => ({
   ...{ description: product?.name ?? '', quantity, amount: parseMinorAmount(totals?.total) },
@@ -146,6 +151,7 @@ export const parsePaddleEvent = createEventParser<PaddleEvent, PaddleObject>(
     'subscription.paused': subscriptionReader('paused', 'paused'),
     'transaction.completed': transactionReader('paid'),
     'transaction.payment_failed': transactionReader('payment failed'),
+    'transaction.past_due': transactionReader('payment failed'),
     'transaction.canceled': readCanceled,
   },
 )

@@ -40,6 +40,11 @@ const subscriptionReader =
     ...unknownStatus(subscription.status, STATUSES, 'APPROVAL_PENDING', 'APPROVED'),
   })
 
+const readActivated: EventReader<PaypalSubscription> = (subscription, occurredAt) => {
+  const isTrial = toProviderState(subscription).status === 'trialing'
+  return subscriptionReader(isTrial ? 'trial' : 'activated', isTrial ? 'trialing' : 'active')(subscription, occurredAt)
+}
+
 const readPaymentFailed: EventReader<PaypalSubscription> = (subscription, occurredAt) => ({
   ...{ meaning: 'payment failed', ...parseSubject(subscription) },
   invoice: toUnpaidInvoice(subscription, occurredAt),
@@ -64,13 +69,23 @@ const STATUSES = toMap<ProviderState['status']>({
 export function toProviderState({ status = '', start_time, billing_info, ...more }: PaypalSubscription): ProviderState {
   const periodEnd = parseTime(billing_info?.next_billing_time)
   const periodStart = parseTime(billing_info?.last_payment?.time) ?? parseTime(start_time)
-  // PayPal keeps an overdue subscription ACTIVE.
-  const isLate = status === 'ACTIVE' && !!billing_info?.failed_payments_count
+  const known = status === 'ACTIVE' ? statusOfActive(billing_info) : STATUSES.get(status)
   return {
-    status: isLate ? 'past_due' : STATUSES.get(status),
-    ...(periodEnd && { periodStart, periodEnd }),
+    status: known,
+    // The time of the next payment may be older than the last one.
+    ...(periodEnd && { periodEnd, ...(periodStart && periodStart < periodEnd && { periodStart }) }),
+    trialEndsAt: known === 'trialing' ? periodEnd : undefined,
     pause: status === 'SUSPENDED' ? { since: parseTime(more.status_update_time) } : status ? null : undefined,
   }
+}
+
+/** PayPal keeps a subscription ACTIVE that is overdue, or in a trial that costs nothing. */
+function statusOfActive(info: PaypalSubscription['billing_info']): ProviderState['status'] {
+  if (info?.failed_payments_count) return 'past_due'
+  const cycles = info?.cycle_executions ?? []
+  const hasTrial = cycles.some(({ tenure_type }) => tenure_type === 'TRIAL')
+  const isBilled = cycles.some(({ tenure_type, cycles_completed }) => tenure_type === 'REGULAR' && cycles_completed > 0)
+  return hasTrial && !isBilled && !info?.last_payment ? 'trialing' : 'active'
 }
 
 /** PayPal has other names for the amounts of sales than elsewhere. */
@@ -120,8 +135,8 @@ export const parsePaypalEvent = createEventParser<PaypalEvent, PaypalSubscriptio
     unknownVersion: findUnknownVersion(versions),
   }),
   {
-    'BILLING.SUBSCRIPTION.ACTIVATED': subscriptionReader('activated', 'active'),
-    'BILLING.SUBSCRIPTION.RE-ACTIVATED': subscriptionReader('activated', 'active'),
+    'BILLING.SUBSCRIPTION.ACTIVATED': readActivated,
+    'BILLING.SUBSCRIPTION.RE-ACTIVATED': readActivated,
     'BILLING.SUBSCRIPTION.UPDATED': subscriptionReader('updated'),
     'BILLING.SUBSCRIPTION.CANCELLED': subscriptionReader('canceled', 'canceled'),
     'BILLING.SUBSCRIPTION.SUSPENDED': subscriptionReader('paused', 'paused'),

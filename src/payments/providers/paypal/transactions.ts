@@ -11,6 +11,9 @@ type Page = { transactions?: Transaction[]; links?: { rel: string; href: string 
 const TRANSACTION_WINDOW_MS = 366 * DAY_MS
 const MAX_TRANSACTION_PAGES = 100
 
+/** A payment that was given back was made all the same, and its invoice stays paid. */
+const PAID_STATUSES = ['COMPLETED', 'PARTIALLY_REFUNDED', 'REFUNDED']
+
 /** Returns the paid invoices of a subscription within the last year. */
 export async function listPaidTransactions(
   connection: PaypalConnection,
@@ -29,7 +32,7 @@ export async function listPaidTransactions(
   }
   return collected.flatMap(({ id, status, time, amount_with_breakdown }) => {
     const gross = amount_with_breakdown?.gross_amount
-    if (!id || status !== 'COMPLETED' || !gross) return []
+    if (!id || !PAID_STATUSES.includes(status ?? '') || !gross) return []
     const currency = gross.currency_code.toUpperCase()
     const amount = fromPaypalAmount(gross.value, currency)
     return [{ externalInvoiceId: id, amount, currency, paidAt: parseTime(time), status: 'paid' as const }]

@@ -21,6 +21,7 @@ type Line = {
 export type StripeInvoice = {
   id?: string
   status?: string | null
+  billing_reason?: string | null
   amount_paid?: number
   amount_due?: number
   currency?: string
@@ -58,6 +59,8 @@ export function toProviderInvoice(invoice: StripeInvoice, paidAt?: number): Prov
     paidAt: parseTime(invoice.status_transitions?.paid_at) ?? paidAt,
     ...(period ? parsePeriod(period.start, period.end) : parsePeriod(invoice.period_start, invoice.period_end)),
     items: lines.map((line) => toInvoiceItem(line, currency)),
+    // Stripe creates no such invoice for a period.
+    ...(invoice.billing_reason === 'manual' && { isExtra: true as const }),
   }
 }
 

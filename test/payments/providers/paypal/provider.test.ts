@@ -171,6 +171,16 @@ test('fetchSubscription reads all pages of PayPal transactions', async () => {
   vendor.terms.page = 20
 })
 
+test('fetchSubscription returns PayPal payments that were refunded, in part or whole, as paid', async () => {
+  const id = await buySubscription()
+  for (const status of ['PARTIALLY_REFUNDED', 'REFUNDED', 'PENDING', 'DECLINED']) {
+    vendor.bill(id)
+    vendor.transactions.get(id)!.at(-1).status = status
+  }
+  const { invoices } = (await paypal.fetchSubscription(resolvedConnection, id))!
+  expect(invoices.map(({ status, amount }) => [status, amount])).toEqual(Array(3).fill(['paid', 2000]))
+})
+
 test('PayPal amounts are written and read with the decimals that PayPal uses for each currency', () => {
   const written = [
     ['USD', 5, '0.05'],
