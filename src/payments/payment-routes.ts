@@ -9,7 +9,14 @@ import * as invoices from './invoices/invoices'
 import { Cancellation, Checkout, Invoice, InvoiceList, NewCheckout, Subscription } from './shapes'
 import { cancel } from './subscriptions/cancellation'
 
-const errorResponses = { 400: ProblemShape, 404: ProblemShape, 409: ProblemShape, 500: ProblemShape, 502: ProblemShape }
+const errorResponses = {
+  400: ProblemShape,
+  404: ProblemShape,
+  409: ProblemShape,
+  500: ProblemShape,
+  502: ProblemShape,
+  503: ProblemShape,
+}
 
 const checkoutRoutes = new Elysia({ prefix: '/checkout', tags: ['payments'] })
   .use(guard('payments'))

@@ -150,6 +150,10 @@ export const API_ERRORS: Record<string, [statuses: number[], meaning: string]> =
   PLUGIN_TIMEOUT: [[504], 'The plugin did not begin its answer in time.'],
   PLUGIN_UNREACHABLE: [[502], 'The plugin could not be reached.'],
   PROOF_REQUIRED: [[403], 'The change needs proof: a recent sign-in, a code or the password; see `details.by`.'],
+  PROVIDER_BUSY: [
+    [503],
+    'The payment provider limits our requests or is overloaded; nothing was changed. Try again after `Retry-After`.',
+  ],
   PROVIDER_ERROR: [[502], 'The payment provider failed; nothing was changed.'],
   PROVIDER_NOT_CONFIGURED: [[400], 'The sign-in provider is not set up.'],
   PROVIDER_REFUSED: [[400], 'The sign-in provider refused the sign-in.'],

@@ -22,7 +22,8 @@ import { buildOrder } from './order'
 /**
  * Starts a checkout, of a pending subscription or of a new one. A free subscription is active at once. If the provider
  * fails, everything is rolled back.
- * @throws 400, 403, 404, 409 ACTIVE_SUBSCRIPTION_EXISTS, 500 PAYMENTS_NOT_CONFIGURED, 502 PROVIDER_ERROR
+ * @throws 400, 403, 404, 409 ACTIVE_SUBSCRIPTION_EXISTS, 500 PAYMENTS_NOT_CONFIGURED, 502 PROVIDER_ERROR,
+ * 503 PROVIDER_BUSY
  */
 export async function startCheckout(ctx: Ctx, input: NewCheckout, request: Request): Promise<Checkout> {
   assertRedirectUrls(input)

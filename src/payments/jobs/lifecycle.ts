@@ -6,6 +6,7 @@ import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { paymentsSettings } from '../payments-settings'
+import { providerWait } from '../providers/errors'
 import type { ProviderSubscription } from '../providers/provider'
 import { cancelAtProvider, throwJobFailure } from '../subscriptions/cancellation'
 import {
@@ -25,7 +26,7 @@ import { reconcile } from './reconciliation'
 const MAX_CHECKS_AFTER_END = 84 // with growing pauses of up to an hour: about three days
 
 /** What the provider says about a subscription: its state, if it knows it; or nothing, if it could not be reached. */
-type Answer = { isAnswered: boolean; theirs?: ProviderSubscription }
+type Answer = { isAnswered: boolean; theirs?: ProviderSubscription; retryAfter?: number }
 
 /**
  * Reconciles a subscription with its provider each hour, and ends it when its time is up, also if the provider does not
@@ -45,7 +46,7 @@ export const lifecycleJob: JobHandler = {
     const answer = shouldReconcile ? await ask(reconcile(tenant, row)) : { isAnswered: true }
     if (hasEnded(row)) {
       if (answer.isAnswered || attempts >= MAX_CHECKS_AFTER_END) return { state: 'done' }
-      throw new JobError('The payment provider could not be reached.')
+      throw unreachable(answer)
     }
     const current = (await findSubscription(tenant.db, id)) ?? row
     const ended = isDue(current, grace) ? await tenant.write((tx) => endIfDue(tx, tenant, id, grace)) : current
@@ -67,10 +68,13 @@ const ask = (reconciliation: Promise<ProviderSubscription | undefined>): Promise
   reconciliation.then(
     (theirs) => ({ isAnswered: true, theirs }),
     (error) => {
-      if (error instanceof Problem) return { isAnswered: error.status === 404 }
+      if (error instanceof Problem) return { isAnswered: error.status === 404, retryAfter: providerWait(error) }
       throw error
     },
   )
+
+const unreachable = ({ retryAfter }: Answer) =>
+  new JobError('The payment provider could not be reached.', { retryAfter })
 
 /** Ends a subscription whose time is up, here. Returns its current row. */
 async function endIfDue(tx: Tx, tenant: Tenant, id: string, grace: number): Promise<Subscription | undefined> {
@@ -90,9 +94,10 @@ async function endIfDue(tx: Tx, tenant: Tenant, id: string, grace: number): Prom
 async function endAtProvider(
   tenant: Tenant,
   row: Subscription,
-  { isAnswered, theirs }: Answer,
+  answer: Answer,
 ): Promise<Subscription | { due: number }> {
-  if (!isAnswered) throw new JobError('The payment provider could not be reached.')
+  if (!answer.isAnswered) throw unreachable(answer)
+  const { theirs } = answer
   // It is paid, and waits for an admin.
   if (row.conflict || (theirs && !isLapsedAtProvider(theirs) && !hasEnded(theirs) && theirs.status !== 'pending'))
     return { due: now() + HOUR_MS }

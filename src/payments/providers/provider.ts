@@ -104,7 +104,7 @@ export type ProviderEvent = ProviderState & {
 }
 
 /**
- * A payment provider. All its failures are thrown as 502 PROVIDER_ERROR, which holds no secrets. Callers store results only
+ * A payment provider. All its failures are thrown as 502 PROVIDER_ERROR or 503 PROVIDER_BUSY, which hold no secrets. Callers store results only
  * after it has answered.
  */
 export type Provider<Kind extends ProviderKind = ProviderKind> = {

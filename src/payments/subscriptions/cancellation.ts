@@ -9,6 +9,7 @@ import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { requireBuyer, requireOwn, subscriptionsOfEntity } from '../billable-entity'
 import { getSubscriptionProvider, undefinedIfNotFound } from '../configuration'
+import { isProviderProblem, providerWait } from '../providers/errors'
 import type { Cancellation } from '../shapes'
 import { type Subscription, subscriptions } from '../tables'
 import { CANCEL_JOB } from './job-kinds'
@@ -40,7 +41,7 @@ export async function cancelNow(tenant: Tenant, row: Subscription, by?: string):
     isEnded = await cancelAtProvider(tenant, row)
   } catch (cause) {
     await requestCancel(tenant, row)
-    if (cause instanceof Problem && cause.code === 'PROVIDER_ERROR') throw cause
+    if (isProviderProblem(cause)) throw cause
     const message = 'The payment provider is unreachable. The subscription will be cancelled as soon as it responds.'
     throw new Problem(502, 'PROVIDER_ERROR', message, { cause })
   }
@@ -110,7 +111,10 @@ export const cancelJob: JobHandler = {
   },
 }
 
-/** Has the job retried without logging the error again, because failures of providers were logged already. */
+/**
+ * Has the job retried without logging the error again, because failures of providers were logged already. A provider that
+ * asks to wait is not asked before.
+ */
 export const throwJobFailure = (error: unknown): never => {
-  throw error instanceof Problem ? new JobError(error.message) : error
+  throw error instanceof Problem ? new JobError(error.message, { retryAfter: providerWait(error) }) : error
 }

@@ -12,6 +12,7 @@ import { normalizeCode } from '../coupons/coupons'
 import { benefitEndOf, NO_COUPON, redeem } from '../coupons/redemption'
 import { requireRedeemableByCode, throwNoRedemptionsLeft } from '../coupons/validation'
 import { getPlan } from '../plans'
+import { isProviderProblem } from '../providers/errors'
 import { type Subscription, subscriptions } from '../tables'
 import { throwJobFailure } from './cancellation'
 import { REPRICE_JOB } from './job-kinds'
@@ -131,7 +132,7 @@ async function repriceAtProvider(tenant: Tenant, row: Subscription, amount: numb
     const { provider, connection } = await getSubscriptionProvider(tenant, row)
     await provider.reprice(connection, row, amount)
   } catch (cause) {
-    if (cause instanceof Problem && cause.code === 'PROVIDER_ERROR') throw cause
+    if (isProviderProblem(cause)) throw cause
     throw new Problem(
       502,
       'PROVIDER_ERROR',

@@ -27,6 +27,7 @@ const changeResponses = {
   404: ProblemShape,
   409: ProblemShape,
   502: ProblemShape,
+  503: ProblemShape,
 }
 
 export const subscriptionRoutes = new Elysia({ prefix: '/subscriptions', tags: ['payments'] })

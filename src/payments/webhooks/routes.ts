@@ -40,7 +40,14 @@ const webhookReceiverRoutes = new Elysia({ prefix: '/payments/webhooks', tags: [
   .post('/:providerKind', ({ ctx, params, request }) => receiveWebhook(ctx, params.providerKind, request), {
     openAtAddress: true,
     params: t.Object({ providerKind: t.String() }),
-    response: { 200: ProviderEventReceipt, 400: ProblemShape, 401: ProblemShape, 413: ProblemShape, 502: ProblemShape },
+    response: {
+      200: ProviderEventReceipt,
+      400: ProblemShape,
+      401: ProblemShape,
+      413: ProblemShape,
+      502: ProblemShape,
+      503: ProblemShape,
+    },
     detail: {
       operationId: 'receiveProviderEvent',
       summary: 'Receive an event of a payment provider',

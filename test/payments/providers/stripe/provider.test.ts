@@ -105,7 +105,7 @@ test('a Stripe checkout whose answer was lost, or that is repeated, creates one 
 
 test('a Stripe checkout that fails only by its status, or by a foreign key, gets 502 PROVIDER_ERROR and leaks no secret', async () => {
   // A proxy may signal an error only by its status.
-  const errorByStatusOnly = { status: 503, body: { id: 'cs_1', url: 'https://checkout.stripe.com/c/pay/cs_1' } }
+  const errorByStatusOnly = { status: 502, body: { id: 'cs_1', url: 'https://checkout.stripe.com/c/pay/cs_1' } }
   vendor.own.failWhen = () => errorByStatusOnly
   expect(await captureLeaks([STRIPE_KEY], () => stripe.createCheckout(resolvedConnection, createOrder()))).toEqual(
     PROVIDER_ERROR_WITHOUT_LEAK,
