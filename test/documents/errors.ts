@@ -390,7 +390,7 @@ export const LOG_CODES: Record<string, string> = {
 
 /** Constants of the sources that look like codes and are none of ours. */
 export const FOREIGN_CODES = [
-  ...['AI_UPSTREAM', 'APPROVAL_PENDING', 'NO_SHIPPING', 'SUBSCRIBE_NOW', 'IDEMPOTENCY_REPLAY'],
+  ...['AI_UPSTREAM', 'APPROVAL_PENDING', 'NO_SHIPPING', 'PARTIALLY_REFUNDED', 'SUBSCRIBE_NOW', 'IDEMPOTENCY_REPLAY'],
   ...[
     'ERR_BUFFER_TOO_LARGE',
     'ERR_IMAGE_DECODE_FAILED',
