@@ -1,6 +1,6 @@
 import { sha256 } from '../../core/crypto'
 
-const MAX_FULL_TEXT_CHARACTERS = 256 // the key of a longer text is its start and a hash
+export const MAX_FULL_TEXT_CHARACTERS = 256 // the key of a longer text is its start and a hash
 
 /** Returns the index key of a text. Equality is exact; texts that share 256 characters have an arbitrary order. */
 export function textKey(value: string): string {

@@ -9,7 +9,7 @@ import { decodeCursor, encodeCursor } from '../query/cursor'
 import { matchesQuery } from '../query/matches'
 import { isCreated, type SortPosition } from '../query/order'
 import { MAX_LIMIT, type Query } from '../query/query-parser'
-import { type Order, targetKey } from '../query/target'
+import { isLongText, type Order, targetKey } from '../query/target'
 import { compareValues } from '../query/value-order'
 import { createHeaders, getQueryString, parseResponseShape } from '../request'
 import type { Doc } from '../store/doc'
@@ -126,7 +126,7 @@ class SortedPage {
     const { query, after } = this
     // Words are never searched here.
     if (!matchesQuery(this.model, query, { system: header, keys, doc, searchTerms: () => new Set() })) return
-    const values = query.order.map((order) => sortValueOf(order, header, keys))
+    const values = query.order.map((order) => sortValueOf(order, header, keys, doc))
     const place: SortPosition = [...values, header.created, header.identifier]
     if (after && this.#compare(place, after) <= 0) return
     this.#places.push({ place, identifier: header.identifier })
@@ -153,8 +153,12 @@ class SortedPage {
   }
 }
 
-function sortValueOf({ target }: Order, header: EntityHeader, keys: IndexKeys): string | number | null {
+function sortValueOf({ target }: Order, header: EntityHeader, keys: IndexKeys, doc: Doc): string | number | null {
   if (isCreated(target)) return header.created
-  if (target.at === 'field') return (keys[target.label] as string | undefined) ?? null
+  if (target.at === 'field') {
+    const key = (keys[target.label] as string | undefined) ?? null
+    // The key of a long text ends with a hash, which has no order.
+    return isLongText(target, key) ? (doc[target.field.key] as string) : key
+  }
   return header[target.column.slice(2).replaceAll('"', '') as keyof EntityHeader]
 }

@@ -1,6 +1,7 @@
 import { isNeverIndexed } from '../../blueprints/field-indexes'
 import { fieldTypes } from '../../blueprints/fields'
 import type { FieldType } from '../../blueprints/fields/field-type'
+import { isTruncated, MAX_FULL_TEXT_CHARACTERS, textKey } from '../../blueprints/fields/index-key-codec'
 import { isIsoDate, toIsoString } from '../../core/clock'
 import { isInexact } from '../../core/exact-numbers'
 import { readList } from '../../core/list-text'
@@ -73,6 +74,8 @@ export function parseCondition(
     const exact = { ...target, indexed: false } as Target
     return { target: exact, is: 'between', ...(operator.startsWith('$l') ? { to: bound } : { from: bound }) }
   }
+  if (target.at === 'field' && isTruncated(text) && (!kind || kind.toIndexKey === textKey))
+    return `The text for "${name}" is too long: a range over a list or an object compares at most ${MAX_FULL_TEXT_CHARACTERS} characters.`
   const bound = { value: kind ? values[0]! : values.at(-1)!, open }
   const range = operator.startsWith('$l') ? { to: bound } : { from: bound }
   return { target, is: 'between', ...(!kind && typeBounds(bound.value as string)), ...range }

@@ -7,10 +7,12 @@ const toText = (end: string) => 'long '.repeat(60) + end
 const fields = [
   { key: 'body', type: 'text' },
   { key: 'kind', type: 'string' },
+  { key: 'tags', type: 'string', multi: true },
+  { key: 'place', type: 'object' },
 ]
 
 describe('texts that share their first 300 characters', async () => {
-  const fixture = await createThingsFixture(fields)
+  const fixture = await createThingsFixture(fields, undefined, { history: true })
   const [admin, things] = [fixture.as('admin'), fixture.path]
   await importThings(
     fixture,
@@ -37,6 +39,22 @@ describe('texts that share their first 300 characters', async () => {
     }),
   )
 
+  test('a list as of an earlier time compares and orders them by all of their characters', async () => {
+    const then = encodeURIComponent(new Date(Date.now() + 1).toISOString())
+    await Bun.sleep(5)
+    for (const end of ENDS) await admin.patch(`${things}/${end}`, { kind: 'other' })
+    expect(await list(`$asOf=${then}&${filter('$gt', 'c')}&$sort=body`)).toBe('defshort')
+    expect(await list(`$asOf=${then}&${filter('$lte', 'c')}&$sort=-body`)).toBe('cba')
+    const [first, ...rest] = ENDS
+    const page = await admin.get(`${things}?$asOf=${then}&$sort=body&$limit=1`)
+    expect(identifiers(page.body)).toEqual([first!])
+    expect(identifiers((await admin.get(nextPagePath(page.headers)!.replace('limit=1', 'limit=9'))).body)).toEqual([
+      ...rest,
+      'short',
+    ])
+    for (const end of ENDS) await admin.patch(`${things}/${end}`, { kind: end < 'd' ? 'early' : 'late' })
+  })
+
   test.each(['body', '-body'])('cursors list each once in the order of %s', async (order) => {
     const seen: string[] = []
     for (let path: string | undefined = `${things}?$sort=${order}&$limit=2`; path; ) {
@@ -46,4 +64,21 @@ describe('texts that share their first 300 characters', async () => {
     }
     expect(seen).toEqual(order === 'body' ? [...ENDS, 'short'] : ['short', ...ENDS.toReversed()])
   })
+
+  test.each(['tags', 'place.street'])(
+    'a range over %s is refused for a text that is longer than what is compared',
+    async (name) => {
+      const query = (operator: string, text: string) => `${things}?${name}${operator}=${encodeURIComponent(text)}`
+      for (const operator of ['[$gt]', '[$gte]', '[$lt]', '[$lte]']) {
+        const { status, body } = await admin.get(query(operator, toText('a')))
+        expect([status, body.code, body.message]).toEqual([
+          400,
+          'INVALID_INPUT',
+          expect.stringContaining('256 characters'),
+        ])
+        expect((await admin.get(query(operator, 'x'.repeat(256)))).status).toBe(200)
+      }
+      expect((await admin.get(query('', toText('a')))).status).toBe(200)
+    },
+  )
 })

@@ -29,6 +29,11 @@ const plainText = (values: string[], more: string[]): Omit<Kind, 'type'> => ({
   values,
   queried: [...values.filter(Boolean), ...more],
 })
+// Texts that differ only after the part that the index has of them.
+const alike = plainText(
+  ['a', 'B', 'ä', '😀', '\uffff', ''].map((end) => LONG + end),
+  [`${LONG}b`, `${LONG}Ä`],
+)
 const words = plainText(
   ['', 'a', 'A', 'ab', 'b', 'ä', 'z', 'ﬀ', '\uffff', '😀', 'x y', 'a+b', '50%', '_', '10', '9', 'true', LONG],
   ['aa', 'B', '\ue000', '𐀀', 'zz', 'y'],
@@ -36,6 +41,11 @@ const words = plainText(
 const kinds: Record<string, Kind> = {
   title: { type: 'string', ...words },
   notes: { type: 'text', ...words },
+  body: {
+    type: 'text',
+    values: [...alike.values, ...words.values.slice(0, 4)],
+    queried: [...alike.queried, ...words.queried.slice(0, 4)],
+  },
   price: {
     type: 'number',
     values: [0, 1, -1, 1.5, -1.5, 0.1, 0.1 + 0.2, 100, -100, 1e300, -1e300, 5e-324, -5e-324, 1e15],
@@ -73,7 +83,8 @@ const kinds: Record<string, Kind> = {
   link: { type: 'url', ...plainText(['https://a.de/', 'https://a.de/?b=c&d=e', 'http://a.de'], ['https://']) },
   picture: { type: 'file', ...plainText(['/a.png', 'https://a.de/a.png', '/b'], ['/']) },
   plain: { type: 'string', ...words },
-  tags: { type: 'string', ...words },
+  // A range over a list refuses longer texts.
+  tags: { type: 'string', ...words, queried: words.queried.filter((text) => text !== LONG) },
   scores: { type: 'integer', values: [1, 2, 3, 10, -5], queried: ['1', '2', '2.5', '10', '-5'] },
   prices: { type: 'decimal', values: ['1', '1.0', '2.5', '-1', '10'], queried: ['1.00', '2', '2.5', '-1'] },
 }
