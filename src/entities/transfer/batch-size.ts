@@ -20,4 +20,13 @@ export class AdaptiveBatchSize {
   reset() {
     this.#maxLines = MIN_BATCH_LINES
   }
+
+  /** Yields lines in parts that are written at once. */
+  *split<Line>(lines: Line[]): Generator<Line[]> {
+    for (let at = 0; at < lines.length; ) {
+      const part = lines.slice(at, at + this.#maxLines)
+      at += part.length
+      yield part
+    }
+  }
 }

@@ -19,7 +19,9 @@ export class HeldLines {
     const size = JSON.stringify(line.operation.data).length
     if (this.#size + size > MAX_HELD_CHARACTERS) return false
     this.#size += size
-    this.#byName.set(name, [...(this.#byName.get(name) ?? []), line])
+    const waiting = this.#byName.get(name)
+    if (waiting) waiting.push(line)
+    else this.#byName.set(name, [line])
     if (line.operation.name) this.#names.add(line.operation.name)
     return true
   }
@@ -52,22 +54,32 @@ export class HeldLines {
 }
 
 /**
- * Splits lines into those whose references are met, by existing entities or by lines that are, and the others, each with
- * the first name that is missing.
+ * A name that a line refers to and that nothing has. `root` is the one that has to come for it: the same, or what the
+ * line of that name waits for itself.
  */
-function splitByReferences(model: Model, lines: PlannedLine[], exists: (name: string) => boolean) {
-  const missing = new Map<PlannedLine, string>()
-  for (let hasChanged = true; hasChanged; ) {
-    hasChanged = false
-    const names = new Set(lines.filter((line) => !missing.has(line)).map(({ operation }) => operation.name))
-    for (const line of lines) {
-      if (missing.has(line)) continue
-      const references = listOwnReferences(model, line.operation)
-      const unmet = references.find(({ identifier }) => !names.has(identifier) && !exists(identifier))
-      if (!unmet) continue
-      missing.set(line, unmet.identifier)
-      hasChanged = true
+export type MissingName = { name: string; root: string }
+
+/** Splits lines into those whose references are met, by existing entities or by lines that are, and the others. */
+export function splitByReferences(model: Model, lines: PlannedLine[], exists: (name: string) => boolean) {
+  const lineCounts = new Map<string, number>()
+  const dependents = new Map<string, PlannedLine[]>()
+  const missing = new Map<PlannedLine, MissingName>()
+  for (const { operation } of lines) lineCounts.set(operation.name, (lineCounts.get(operation.name) ?? 0) + 1)
+  for (const line of lines)
+    for (const { identifier } of listOwnReferences(model, line.operation)) {
+      if (exists(identifier)) continue
+      const others = dependents.get(identifier)
+      if (others) others.push(line)
+      else dependents.set(identifier, [line])
+      if (!lineCounts.has(identifier) && !missing.has(line)) missing.set(line, { name: identifier, root: identifier })
     }
+  // Those that refer to a line without its target lack theirs, too. The map grows while it is walked.
+  for (const [{ operation }, { root }] of missing) {
+    const left = lineCounts.get(operation.name)! - 1
+    lineCounts.set(operation.name, left)
+    if (left || !operation.name) continue
+    for (const line of dependents.get(operation.name) ?? [])
+      if (!missing.has(line)) missing.set(line, { name: operation.name, root })
   }
   return { met: lines.filter((line) => !missing.has(line)), missing }
 }
@@ -86,7 +98,11 @@ export function groupByReferences(model: Model, lines: PlannedLine[]): PlannedLi
   const find = (name: string): string => {
     let root = name
     for (let next = parents.get(root); next !== undefined && next !== root; next = parents.get(root)) root = next
-    parents.set(name, root)
+    for (let at = name; at !== root; ) {
+      const next = parents.get(at) ?? root
+      parents.set(at, root)
+      at = next
+    }
     return root
   }
   const nameOf = ({ line, operation }: PlannedLine) => operation.name || `line ${line}`

@@ -1,11 +1,15 @@
 import type { Actor } from '../../accounts/actors'
 import type { Model, ModelField } from '../../blueprints/model'
-import { mayReadField, mayWriteField } from '../../blueprints/permissions'
+import { mayReadField, mayWriteField, type RowScope } from '../../blueprints/permissions'
 import type { Limitation } from '../../blueprints/shapes'
 import { Problem } from '../../core/problem'
+import type { Tx } from '../../storage/port'
 import { fieldLabel } from '../store/index-keys'
+import { findReadable, MissingReference } from '../write/constraints'
 import type { EntityDraft } from '../write/insert'
 import { type TrialLimitation, toGroupKey } from '../write/limitations'
+import { type PlannedLine, splitByReferences } from './held-lines'
+import { listOwnReferences } from './later-references'
 import type { Operation } from './operation'
 
 class RolledBack extends Error {}
@@ -21,6 +25,10 @@ export class ImportDryRun {
   #drafts = new WeakMap<Operation, EntityDraft>()
   /** The number of entities that would have been created in each limited group. */
   #groups = new Map<string, number>()
+  /** Lines that would be written and refer to entities of the blueprint, with their references alone. */
+  #referring: PlannedLine[] = []
+  /** The names that all other lines would create. */
+  #names = new Set<string>()
 
   constructor(private actor: Actor | undefined) {}
 
@@ -35,8 +43,8 @@ export class ImportDryRun {
   }
 
   /**
-   * Returns the model for the dry run. Relations to the same blueprint are not checked, because they may refer to
-   * earlier lines, which have been rolled back; limitations count these lines. Unique fields that the caller may not
+   * Returns the model for the dry run. Relations to the same blueprint are left to `findMissing`, because they may refer
+   * to other lines, which have been rolled back; limitations count these lines. Unique fields that the caller may not
    * read are not compared: a dry run leaves no trace, so callers could probe any number of values.
    */
   toDryRunModel(model: Model): Model {
@@ -52,6 +60,31 @@ export class ImportDryRun {
       }),
     )
     return { ...model, fields, limitations }
+  }
+
+  /** Notes a line that would be written. */
+  accept(model: Model, { line, operation }: PlannedLine) {
+    const references = listOwnReferences(model, operation)
+    if (!references.length) {
+      if (operation.name) this.#names.add(operation.name)
+      return
+    }
+    const data = Object.fromEntries(
+      [...Map.groupBy(references, ({ key }) => key)].map(([key, group]) => [key, group.map((one) => one.identifier)]),
+    )
+    this.#referring.push({ line, operation: { ...operation, data } })
+  }
+
+  /** Returns the accepted lines that refer to entities of the blueprint that neither exist nor would be written. */
+  async findMissing(tx: Pick<Tx, 'query'>, model: Model, rowScope: RowScope | undefined) {
+    const references = this.#referring.flatMap(({ operation }) => listOwnReferences(model, operation))
+    const names = references.map(({ identifier }) => identifier).filter((name) => !this.#names.has(name))
+    const stored = await findReadable(tx, model.key, rowScope, names)
+    const { missing } = splitByReferences(model, this.#referring, (name) => this.#names.has(name) || stored.has(name))
+    return [...missing].map(([{ line, operation }, { name }]) => {
+      const { key } = listOwnReferences(model, operation).find(({ identifier }) => identifier === name)!
+      return { line, error: new MissingReference(key, model.key, name) }
+    })
   }
 
   /** Returns the conflict of a line with an earlier line, if any: the same identifier or unique value. */

@@ -14,7 +14,7 @@ import { parseIdentifier } from '../write/document'
 import { rethrowConflict } from '../write/retry'
 import { BatchExecutor } from './batch-executor'
 import { AdaptiveBatchSize, MIN_BATCH_LINES } from './batch-size'
-import { groupByReferences, HeldLines, type PlannedLine, splitByStored } from './held-lines'
+import { groupByReferences, HeldLines, type MissingName, type PlannedLine, splitByStored } from './held-lines'
 import { ImportDryRun, ignoreRollback } from './import-dry-run'
 import { describeProblem, isRefusal, parseLine, toFailure, toNoFailure } from './import-errors'
 import type { ImportOptions, ImportSource } from './import-reader'
@@ -103,6 +103,7 @@ export class ImportRun {
       }
       await this.#writeAll(slice)
       await this.#writeHeld()
+      if (this.options.dryRun) await this.#checkReferences()
       if (this.source.table && !this.source.table.isReadable)
         throw new Problem(400, 'MALFORMED_BODY', 'The file is empty: a CSV must start with a header line.')
       await this.#journal?.commit()
@@ -110,6 +111,14 @@ export class ImportRun {
     } finally {
       await this.#journal?.undo()
     }
+  }
+
+  /** Reports the lines of a dry run whose references an import would refuse. */
+  async #checkReferences() {
+    const scopes = await getReadableScopes(this.ctx, this.model)
+    const missing = await this.#dryRun!.findMissing(this.ctx.db, this.model, scopes.get(this.key))
+    this.#report.imported -= missing.length
+    for (const { line, error } of missing) await this.#reportLine(line, error)
   }
 
   /** Returns the operation of a line, or what is wrong with it; undefined for a line without values. */
@@ -141,7 +150,7 @@ export class ImportRun {
   /** Writes lines, and then those that waited for them. Lines that refer to later ones are held back. */
   async #writeAll(lines: PlannedLine[]) {
     for (let next = lines; next.length; next = this.#released.splice(0))
-      await this.#writeBatch(await this.#holdBack(next))
+      for (const part of this.#batchSize.split(next)) await this.#writeBatch(await this.#holdBack(part))
   }
 
   /** Returns the lines without those that have to wait for others. */
@@ -149,7 +158,7 @@ export class ImportRun {
     const free = lines.filter((line) => !this.#held.has(line) || !this.#held.hold(line, line.operation.name))
     if (!isCertain) return free
     const { missing } = await splitByStored(this.ctx.db, this.model, free)
-    return free.filter((line) => !missing.has(line) || !this.#held.hold(line, missing.get(line)!))
+    return free.filter((line) => !missing.has(line) || !this.#held.hold(line, missing.get(line)!.root))
   }
 
   /** At the end of the file: lines that refer to each other are written together, and those without a target refused. */
@@ -160,14 +169,14 @@ export class ImportRun {
     const refused: PlannedLine[] = []
     for (const group of groupByReferences(this.model, met)) await this.#writeGroup(group, missing, refused)
     for (const line of refused) await this.#writeSmallBatch([line])
-    for (const [{ line, operation }, name] of missing) {
+    for (const [{ line, operation }, { name }] of missing) {
       const { key } = listOwnReferences(this.model, operation).find(({ identifier }) => identifier === name)!
       await this.#reportLine(line, new MissingReference(key, this.key, name))
     }
   }
 
   /** Writes lines that refer to each other at once. One that is refused goes to `refused`, those that need it to `missing`. */
-  async #writeGroup(group: PlannedLine[], missing: Map<PlannedLine, string>, refused: PlannedLine[]) {
+  async #writeGroup(group: PlannedLine[], missing: Map<PlannedLine, MissingName>, refused: PlannedLine[]) {
     for (let lines = group; lines.length; ) {
       const scopes = await getReadableScopes(this.ctx, this.model)
       const failure = await this.#attempt(lines, scopes).then(toNoFailure, toFailure)
@@ -296,7 +305,10 @@ export class ImportRun {
     for (const { line, operation } of lines) {
       const repeated = this.#dryRun?.findRepeated(this.model, operation)
       if (repeated) await this.#reportLine(line, repeated)
-      else this.#report.imported++
+      else {
+        this.#report.imported++
+        this.#dryRun?.accept(this.model, { line, operation })
+      }
       if (!repeated && operation.name) this.#released.push(...this.#held.release(operation.name))
     }
   }

@@ -132,7 +132,7 @@ export async function assertReferencesExist(
 
 /** Returns those of the identifiers that belong to entities in the row scope. */
 export async function findReadable(
-  tx: Tx,
+  tx: Pick<Tx, 'query'>,
   blueprint: string,
   rowScope: RowScope | undefined,
   identifiers: string[],

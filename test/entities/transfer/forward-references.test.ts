@@ -56,6 +56,44 @@ describe('references among the entities of a batch or an import', () => {
     },
   )
 
+  test('an import takes a chain of 6,000 lines that each refer to the next one', async () => {
+    const own = await createImportFixture()
+    const count = 6_000
+    const lines = Array.from({ length: count }, (_, n) => ({
+      identifier: `i${n}`,
+      ...(n < count - 1 && { parent: `i${n + 1}` }),
+    }))
+    expect((await importBody(own)(toNdjson(lines))).body).toEqual({ imported: count, failed: 0, errors: [] })
+    const broken = lines.map((line) => ({ ...line, identifier: `b${line.identifier}`, parent: `b${line.parent}` }))
+    for (const query of ['format=ndjson&dryRun=true', 'format=ndjson']) {
+      const { body } = await importBody(own)(toNdjson(broken), query)
+      expect([body.imported, body.failed, body.errors.length]).toEqual([0, count, 1_000])
+    }
+  })
+
+  test('a dry run refuses the lines whose references an import would refuse', async () => {
+    const own = await createImportFixture()
+    const user = own.as('user')
+    await user.post(own.path, { identifier: 'stored' })
+    const lines = [
+      { identifier: 'a', parent: 'stored' },
+      { identifier: 'c', parent: 'later' },
+      { identifier: 'd', parent: 'bad' },
+      { identifier: 'e', parent: 'd' },
+      { identifier: 'bad', stock: 'x' },
+      { identifier: 'f', parent: 'g' },
+      { identifier: 'g', parent: 'f' },
+      { identifier: 'later' },
+      { identifier: 'h', parent: 'nobody' },
+    ]
+    const [dry, real] = [
+      (await importBody(own)(toNdjson(lines), 'format=ndjson&dryRun=true')).body,
+      (await importBody(own)(toNdjson(lines))).body,
+    ]
+    expect(dry).toEqual(real)
+    expect(real.errors.map(({ line }: { line: number }) => line)).toEqual([3, 4, 5, 9])
+  })
+
   test('a line that names a refused or missing one is refused, and so are those that name it', async () => {
     const own = await createImportFixture()
     const far = Array.from({ length: 150 }, (_, n) => ({ identifier: `far${n}` }))
