@@ -14,7 +14,14 @@ import { parseIdentifier } from '../write/document'
 import { rethrowConflict } from '../write/retry'
 import { BatchExecutor } from './batch-executor'
 import { AdaptiveBatchSize, MIN_BATCH_LINES } from './batch-size'
-import { groupByReferences, HeldLines, type MissingName, type PlannedLine, splitByStored } from './held-lines'
+import {
+  groupByReferences,
+  HeldLines,
+  type MissingName,
+  type PlannedLine,
+  sortByReferences,
+  splitByStored,
+} from './held-lines'
 import { ImportDryRun, ignoreRollback } from './import-dry-run'
 import { describeProblem, isRefusal, parseLine, toFailure, toNoFailure } from './import-errors'
 import type { ImportOptions, ImportSource } from './import-reader'
@@ -156,9 +163,10 @@ export class ImportRun {
   /** Returns the lines without those that have to wait for others. */
   async #holdBack(lines: PlannedLine[], isCertain = this.#pointsForwards): Promise<PlannedLine[]> {
     const free = lines.filter((line) => !this.#held.has(line) || !this.#held.hold(line, line.operation.name))
-    if (!isCertain) return free
+    if (!isCertain) return sortByReferences(this.model, free)
     const { missing } = await splitByStored(this.ctx.db, this.model, free)
-    return free.filter((line) => !missing.has(line) || !this.#held.hold(line, missing.get(line)!.root))
+    const met = free.filter((line) => !missing.has(line) || !this.#held.hold(line, missing.get(line)!.root))
+    return sortByReferences(this.model, met)
   }
 
   /** At the end of the file: lines that refer to each other are written together, and those without a target refused. */
@@ -230,6 +238,7 @@ export class ImportRun {
       if (this.#isAtEnd && remaining.length === 1 && isRefusal(failure.error))
         return this.#reportLine(remaining[0]!.line, failure.error)
       if (this.#isForward(failure.error)) {
+        this.#pointsForwards = true
         const met = await this.#holdBack(remaining, true)
         if (met.length < remaining.length) {
           remaining = met
