@@ -62,16 +62,21 @@ export function assertScope(actor: { scopes: string[] } | undefined, area: Scope
     throw new Problem(403, 'FORBIDDEN', `This API token does not have the scope ${area}:${mode}.`)
 }
 
+/** The roles that reach beyond what rules of blueprints grant. */
+const ELEVATED_ROLES = [...new Set(Object.values(PERMITTED_ROLES).flatMap((roles) => roles ?? []))]
+
 /**
- * With the scope `users:write`, a token could otherwise take over an admin, and so have all rights.
- * @throws 403 FORBIDDEN for an API token with scopes when one of the users is, or becomes, an admin
+ * With the scope `users:write`, a token could otherwise take over an admin or another user with rights of their own, or
+ * give itself such a user, and so have all rights.
+ * @throws 403 FORBIDDEN for an API token with scopes when one of the users has, or gets, such a role
  */
 export function assertMayManage({ scopes }: { scopes: string[] }, ...users: { roles?: string[] }[]) {
-  if (scopes.length && users.some(({ roles = [] }) => isPrivileged(roles)))
+  const role = scopes.length && ELEVATED_ROLES.find((name) => users.some(({ roles }) => roles?.includes(name)))
+  if (role)
     throw new Problem(
       403,
       'FORBIDDEN',
-      'An API token with scopes cannot create, change or delete admins. Sign in, or use a token without scopes.',
+      `An API token with scopes cannot create, change or delete users with the role ${role}. Sign in, or use a token without scopes.`,
     )
 }
 

@@ -114,7 +114,7 @@ export const Configuration = t.Object({
 })
 export type Configuration = Static<typeof Configuration>
 
-export const NewConfiguration = t.Object({
+export const NewConfiguration = strictObject({
   key: textMatching(
     '^[a-z][a-z0-9-]{0,62}$',
     'Begin the key with a lower-case letter, and use only lower-case letters, digits and - (63 characters at most).',
@@ -127,7 +127,8 @@ export const NewConfiguration = t.Object({
 })
 export type NewConfiguration = Static<typeof NewConfiguration>
 
-export const ConfigurationChange = partialOf(t.Omit(NewConfiguration, ['key']))
+const { key: _, ...changeable } = NewConfiguration.properties
+export const ConfigurationChange = partialOf(strictObject(changeable))
 export type ConfigurationChange = Static<typeof ConfigurationChange>
 
 /** The state of the host of one of the tenant's websites. */

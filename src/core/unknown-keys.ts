@@ -67,7 +67,8 @@ type BodyKeys = { shape: TSchema; known: readonly string[]; returned: Set<string
 
 /** Returns the keys to ignore. @throws 400 INVALID_INPUT with every key that is refused */
 function requireKnownKeys({ shape, known, returned }: BodyKeys, body: Record<string, unknown>): string[] {
-  const errors = listUnknownKeys(shape, body)
+  // Whoever sends back what they read may do so where unknown keys are refused, too.
+  const errors = listUnknownKeys(shape, body).filter(({ path }) => !returned.has(path.slice(1)))
   const ignored: string[] = []
   const { unsupported = [] } = policyOf(shape)
   const unknown = Object.keys(body).filter((key) => ![...known, ...unsupported].includes(key) && !returned.has(key))
@@ -157,7 +158,7 @@ function createObjectCheck(shapes: TSchema[]): KeyCheck | undefined {
   const isStrict = shapes.some((shape) => policyOf(shape).strict)
   const unsupported = shapes.flatMap((shape) => policyOf(shape).unsupported ?? [])
   if (!isStrict && !checkByKey.size && !patternCheck && !unsupported.length) return
-  const keys = [...named.keys()]
+  const keys = [...named.keys(), ...shapes.flatMap((shape) => policyOf(shape).known ?? [])]
   const ignored = shapes.flatMap((shape) => policyOf(shape).ignored ?? [])
   return (value, path, errors, above) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return
@@ -167,7 +168,8 @@ function createObjectCheck(shapes: TSchema[]): KeyCheck | undefined {
       const check = checkByKey.get(key) ?? patternCheck
       if (check) check(property, at, errors, [...above, { keys, at: path }])
       else if (unsupported.includes(key)) errors.push({ path: at, message: `${fieldNameOf(at)} is not supported.` })
-      else if (isStrict && !named.has(key) && !ignored.includes(key)) errors.push(toStrayKeyError(at, key, keys, above))
+      else if (isStrict && !keys.includes(key) && !ignored.includes(key))
+        errors.push(toStrayKeyError(at, key, keys, above))
     }
   }
 }

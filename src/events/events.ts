@@ -19,6 +19,7 @@ import { conditionAfter, toCursor } from '../storage/keyset'
 import { applyPage, type GrowingListQuery, type Page, parsePage, respondWithGrowingPage } from '../storage/pagination'
 import type { Db } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
+import { CALLER_EVENT } from './known-events'
 import type { Event, Filters, NewEvent } from './shapes'
 
 const MAX_METADATA_LENGTH = 64 << 10 // characters as JSON; a page has up to 1,000 events
@@ -100,7 +101,11 @@ export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: New
       message: `The metadata must have at most ${MAX_METADATA_LENGTH} characters as JSON.`,
     })
   const { roles, user, workspace } = ctx.actor
-  const withDefaults = { source: source ?? 'api', kind: kind ?? 'custom', eventName: eventName ?? 'custom' }
+  const withDefaults = {
+    source: source ?? CALLER_EVENT.source,
+    kind: kind ?? CALLER_EVENT.kind,
+    eventName: eventName ?? CALLER_EVENT.eventName,
+  }
   const plugin = await sourcePluginLookup()(ctx, user)
   const isForeign = !roles.includes('admin') && !roles.includes('editor') && !withDefaults.source.startsWith('plugin:')
   const markedSource =

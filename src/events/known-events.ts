@@ -44,6 +44,9 @@ export const SYSTEM_EVENTS: Record<string, Record<string, string[]>> = {
   storage: { database: ['database-damaged'] },
 }
 
+/** What an event has that a caller records without saying it. */
+export const CALLER_EVENT: KnownEvent = { source: 'api', kind: 'custom', eventName: 'custom' }
+
 const IMPORT_EVENTS = ['import-started', 'import-progress', 'import-finished', 'import-failed']
 /** The events of writes, which a blueprint records when its dispatchers say so. */
 export const WRITE_EVENTS = ['create', 'update', 'delete'] as const
@@ -57,7 +60,12 @@ export type KnownEvent = { source: string; kind: string; eventName: string }
 
 /** Returns the events that the system can record for a tenant, and those that others recorded lately. */
 export async function listKnownEvents({ db }: Pick<Ctx, 'db'>): Promise<KnownEvent[]> {
-  const known = [...listSystemEvents(), ...(await listBlueprintEvents(db)), ...(await listRecentEvents(db))]
+  const known = [
+    CALLER_EVENT,
+    ...listSystemEvents(),
+    ...(await listBlueprintEvents(db)),
+    ...(await listRecentEvents(db)),
+  ]
   return [...new Map(known.map((event) => [JSON.stringify(event), event])).values()]
 }
 

@@ -37,11 +37,14 @@ export const isFromOtherOrigin = ({ headers }: Request) =>
 
 /** Returns whether a cookie counts where a GET may have effects: for own pages, and for those of the tenant's websites. */
 export async function mayActByCookie(request: Request, tenant: Pick<Store, 'db' | 'remoteVersion'>): Promise<boolean> {
-  if (!isFromOtherOrigin(request)) return true
-  // Without CORS, only the Referer tells of which page it is.
   const { headers } = request
+  // Without CORS, only the Referer tells of which page it is.
   const origin = headers.get('origin') ?? toOrigin(headers.get('referer') ?? '')
-  return !!origin && (await getAllowedOrigins(tenant)).has(origin)
+  // Over plain HTTP, browsers send Fetch Metadata to the own machine only.
+  const isForeign = headers.has('sec-fetch-site')
+    ? isFromOtherOrigin(request)
+    : origin !== undefined && URL.parse(origin)?.host !== requestAuthority(request)
+  return !isForeign || (origin !== undefined && (await getAllowedOrigins(tenant)).has(origin))
 }
 
 /** Returns the origin of an http or https URL, otherwise undefined. */

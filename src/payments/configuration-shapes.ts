@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import { jsonObject } from '../core/shapes'
+import { jsonObject, strictObject } from '../core/shapes'
 
 export const PaymentsConfiguration = t.Object({
   key: t.Literal('payments-configuration'),
@@ -10,4 +10,4 @@ export const PaymentsConfiguration = t.Object({
     }),
   ),
 })
-export const PaymentsConfigurationChange = t.Object({ metadata: t.Optional(jsonObject) })
+export const PaymentsConfigurationChange = strictObject({ metadata: t.Optional(jsonObject) })

@@ -46,7 +46,12 @@ export const NewPlan = t.Object(
     externalIds: maybe(ProviderIds),
   },
   {
-    ...withKeyPolicy({ unsupported: ['trialDays', 'trialRequiresPaymentMethod', 'family', 'seats', 'meters'] }),
+    ...withKeyPolicy({
+      unsupported: [
+        ...['trialDays', 'trialPeriodDays', 'trial', 'trialRequiresPaymentMethod'],
+        ...['family', 'seats', 'quantity', 'meters'],
+      ],
+    }),
     'x-schema': {
       required: ['name'],
       anyOf: [

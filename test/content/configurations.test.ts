@@ -329,6 +329,12 @@ describe('the private configurations of the server', () => {
       expect([metadata, ...statusAndCode(answer)]).toEqual([metadata, 400, 'INVALID_INPUT'])
       expect(answer.body.details[0].path).toBe(path)
     }
+    for (const key of ['auth-configuration', 'ai-configuration', 'files-configuration', 'limits-configuration'])
+      for (const answer of [
+        await admin.put(`/configurations/${key}`, { allowSignup: false }),
+        await admin.post('/configurations', { key, allowSignup: false }),
+      ])
+        expect([answer.status, answer.body.details[0].path]).toEqual([400, '/allowSignup'])
     const metadata = { isActive: false, labels: ['a'] }
     const made = await admin.post('/configurations', { key: 'workspace-configuration', metadata })
     expect([made.body.metadata, made.body.warnings]).toEqual([metadata, undefined])

@@ -265,6 +265,11 @@ describe('webhooks', () => {
         })
     for (const site of ['same-origin', 'none'])
       expect((await browser.get(open, { 'sec-fetch-site': site })).body, site).toEqual({ user: h.users.user })
+    // Over plain HTTP, browsers say less.
+    for (const page of [{ origin: 'http://evil.test' }, { referer: 'http://evil.test/a' }, { origin: 'null' }])
+      expect((await browser.get(open, page as never)).body).toEqual({ user: null })
+    for (const page of [{ origin: h.origin }, { referer: `${h.origin}/a` }, { origin: 'https://www.acme.test' }, {}])
+      expect((await browser.get(open, page as never)).body).toEqual({ user: h.users.user })
     // Other credentials are not sent by a browser on its own.
     expect((await h.as('user').get(open, crossSite)).body).toEqual({ user: h.users.user })
     const { origin } = h

@@ -97,17 +97,26 @@ describe('amounts that a currency or a provider cannot hold', () => {
 type Any = any
 
 describe('parameters of payments that do not exist yet', () => {
-  test.each(['trialDays', 'seats', 'meters', 'family', 'trialRequiresPaymentMethod'])(
-    'a plan with %s is refused by name, when it is created and changed',
-    async (key) => {
-      const { admin, pro } = bare
-      for (const answer of [
-        await admin.post('/plans', { name: 'P', monthlyPrice: 1, yearlyPrice: 1, [key]: 14 }),
-        await admin.put(`/plans/${pro}`, { [key]: 14 }),
-      ])
-        expect([answer.status, answer.body.details[0].path]).toEqual([400, `/${key}`])
-    },
-  )
+  test.each([
+    ...['trialDays', 'trialPeriodDays', 'trial', 'trialRequiresPaymentMethod'],
+    ...['seats', 'quantity', 'meters', 'family'],
+  ])('a plan with %s is refused by name, when it is created and changed', async (key) => {
+    const { admin, pro } = bare
+    for (const answer of [
+      await admin.post('/plans', { name: 'P', monthlyPrice: 1, yearlyPrice: 1, [key]: 14 }),
+      await admin.put(`/plans/${pro}`, { [key]: 14 }),
+    ])
+      expect([answer.status, answer.body.details[0].path]).toEqual([400, `/${key}`])
+  })
+
+  test('plans and coupons can be sent back as they were read', async () => {
+    const { admin, pro } = bare
+    const plan = (await admin.get('/plans')).body.find(({ _id }: { _id: string }) => _id === pro)
+    expect((await admin.put(`/plans/${pro}`, plan)).status).toBe(200)
+    const coupon = { code: 'READ-BACK', discountType: 'percentage', discountValue: 5 }
+    const made = (await admin.post('/coupons', coupon)).body
+    expect((await admin.put(`/coupons/${made._id}`, made)).status).toBe(200)
+  })
 
   test('a checkout refuses quantities and products', async () => {
     for (const key of ['quantity', 'productId']) {
@@ -131,6 +140,8 @@ describe('parameters of payments that do not exist yet', () => {
   test('the payments configuration refuses unknown keys', async () => {
     const { status, body } = await bare.admin.put('/payments/configuration', { metadata: { automaticTax: true } })
     expect([status, body.details[0].path]).toEqual([400, '/metadata/automaticTax'])
+    const flat = await bare.admin.put('/payments/configuration', { automaticTax: true })
+    expect([flat.status, flat.body.details[0].path]).toEqual([400, '/automaticTax'])
   })
 })
 

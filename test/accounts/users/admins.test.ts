@@ -121,13 +121,19 @@ test('an API token of an admin can access users only within its scopes', async (
   expect(statusAndCode(await otherClient.delete(`/users/${own.users.user}`))).toEqual(FORBIDDEN)
 })
 
-test('an API token with the scope users:write manages users but no admins', async () => {
+test('an API token with the scope users:write manages users, but nobody whose role reaches beyond the rules', async () => {
   const own = await createTestTenant()
   const { token } = await issueApiToken(own.tenant, own.users.admin, { nickname: 'hr', scopes: ['users:write'] })
   const hr = own.anonymous.with({ 'x-api-key': token })
   const admin = own.as('admin')
   const second = (await admin.post('/users', { username: 'second', roles: ['admin'] })).body
+  const plugin = (await admin.post('/users', { username: 'plug', roles: ['plugin'] })).body
+  for (const role of ['plugin', 'editor']) {
+    expect(statusAndCode(await hr.post('/users', { username: role, roles: [role] }))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await hr.put(`/users/${own.users.user}`, { roles: [role] }))).toEqual(FORBIDDEN)
+  }
   for (const refused of [
+    await hr.put(`/users/${plugin._id}`, { password: 'correct-horse' }),
     await hr.post('/users', { username: 'mine', roles: ['user', 'admin'] }),
     await hr.put(`/users/${own.users.user}`, { roles: ['admin'] }),
     await hr.put(`/users/${second._id}`, { password: 'correct-horse' }),
