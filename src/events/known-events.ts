@@ -44,8 +44,9 @@ export const SYSTEM_EVENTS: Record<string, Record<string, string[]>> = {
   storage: { database: ['database-damaged'] },
 }
 
+const CUSTOM = 'custom'
 /** What an event has that a caller records without saying it. */
-export const CALLER_EVENT: KnownEvent = { source: 'api', kind: 'custom', eventName: 'custom' }
+export const CALLER_EVENT: KnownEvent = { source: 'api', kind: CUSTOM, eventName: CUSTOM }
 
 const IMPORT_EVENTS = ['import-started', 'import-progress', 'import-finished', 'import-failed']
 /** The events of writes, which a blueprint records when its dispatchers say so. */

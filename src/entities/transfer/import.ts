@@ -2,7 +2,6 @@ import type { Ctx } from '../../accounts/context'
 import { WorkTurns } from '../../accounts/work-turns'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { requireStorable } from '../../core/body'
 import { Problem } from '../../core/problem'
 import { assertQuotaLeft, openQuota } from '../../limits/quota-check'
 import { isQuotaExceeded } from '../../limits/quota-description'
@@ -10,7 +9,6 @@ import { Busy } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { invalidate } from '../../tenancy/cache'
 import { getReadableScopes, MissingReference, type ReadableScopes } from '../write/constraints'
-import { parseIdentifier } from '../write/document'
 import { rethrowConflict } from '../write/retry'
 import { BatchExecutor } from './batch-executor'
 import { AdaptiveBatchSize, MIN_BATCH_LINES } from './batch-size'
@@ -23,15 +21,14 @@ import {
   splitByStored,
 } from './held-lines'
 import { ImportDryRun, ignoreRollback } from './import-dry-run'
-import { describeProblem, isRefusal, parseLine, toFailure, toNoFailure } from './import-errors'
+import { describeProblem, isRefusal, toFailure, toNoFailure } from './import-errors'
 import type { ImportOptions, ImportSource } from './import-reader'
 import { listOwnReferences } from './later-references'
-import type { Line } from './line-reader'
+import { planLine } from './line-plan'
 import { resolveFilesOf } from './operation'
 import { Precomputation } from './precomputation'
 import { ImportProgress, type ImportReport } from './progress'
 import { UndoJournal } from './undo-journal'
-import { addTimeZone } from './zoned-times'
 
 const MAX_REPORTED_ERRORS = 1_000
 const MAX_ATTEMPTS = 10 // attempts per batch, when the database is busy
@@ -91,7 +88,9 @@ export class ImportRun {
     try {
       let [slice, size]: [PlannedLine[], number] = [[], 0]
       for await (const lines of this.source.reader.readLines(this.source.table?.dialect)) {
-        const parsed = await this.#turns.run(() => lines.map((line) => this.#parseLine(line)))
+        const parsed = await this.#turns.run(() =>
+          lines.map((line) => planLine(line, this.source, this.model, this.options.mode)),
+        )
         for (const [n, planned] of parsed.entries()) {
           const line = lines[n]!
           if (this.#isQuotaExceeded) {
@@ -126,32 +125,6 @@ export class ImportRun {
     const missing = await this.#dryRun!.findMissing(this.ctx.db, this.model, scopes.get(this.key))
     this.#report.imported -= missing.length
     for (const { line, error } of missing) await this.#reportLine(line, error)
-  }
-
-  /** Returns the operation of a line, or what is wrong with it; undefined for a line without values. */
-  #parseLine({ line, text, problem }: Line): PlannedLine | Problem | undefined {
-    try {
-      if (problem) throw problem
-      const data = this.source.table ? this.source.table.readRow(text) : parseLine(text)
-      if (data === undefined) return
-      if (this.source.table) requireStorable(data)
-      else if (this.source.zone) addTimeZone(this.model, data, this.source.zone)
-      const { identifier } = (data ?? {}) as { identifier?: unknown }
-      const name = parseIdentifier(identifier) ?? ''
-      return {
-        line,
-        operation: {
-          op: name ? this.options.mode : 'create',
-          name,
-          data,
-          _id: Bun.randomUUIDv7(),
-          parts: this.source.table?.parts,
-        },
-      }
-    } catch (error) {
-      if (!(error instanceof Problem) || (this.source.table && !this.source.table.isReadable)) throw error
-      return error
-    }
   }
 
   /** Writes lines, and then those that waited for them. Lines that refer to later ones are held back. */
