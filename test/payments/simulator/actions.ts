@@ -2,10 +2,10 @@ import fc from 'fast-check'
 
 /**
  * A failure during an action: either of the provider at its nth request, once or from then on, or a crash of the process
- * at its nth write. With `dies` the process also crashes at the request, before or after the provider has handled it.
+ * at its nth write. `pays`: a customer pays an open checkout right before the request. With `dies` the process also crashes at the request, before or after the provider has handled it.
  */
 export type Fault =
-  | { vendor: 'down' | 'lost' | 'refuses'; at: number; stays: boolean; dies: boolean }
+  | { vendor: 'down' | 'lost' | 'refuses' | 'pays'; at: number; stays: boolean; dies: boolean }
   | { write: number; committed: boolean }
   | undefined
 
@@ -27,6 +27,14 @@ export type Action =
   | { do: 'attach'; n: number; coupon: number; fault: Fault }
   | { do: 'pass'; hours: number; fault: Fault }
   | { do: 'together'; acts: Action[]; fault: Fault }
+  /** A checkout that is paid, and reported. With `reset` it replaces what is in force. */
+  | { do: 'buy'; who: number; trial: boolean; reset: boolean }
+  /** The next period is not paid, and that is reported. */
+  | { do: 'overdue'; n: number }
+  | { do: 'deliver all' }
+  | { do: 'lose all' }
+  /** The tenant becomes a copy that does nothing outside, or no longer is one. */
+  | { do: 'hold'; on: boolean }
 
 const index = fc.nat(5)
 const coupon = fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, { weight: 2, arbitrary: fc.nat(2) })
@@ -76,6 +84,11 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 7, arbitrary: actionOf('deliver', { n: index, twice: fc.boolean(), fault }) },
   { weight: 2, arbitrary: actionOf('lose', { n: index }) },
   { weight: 2, arbitrary: actionOf('cancel', { n: index, fault }) },
+  { weight: 4, arbitrary: actionOf('buy', { who: fc.nat(1), trial: fc.boolean(), reset: fc.boolean() }) },
+  { weight: 2, arbitrary: actionOf('overdue', { n: index }) },
+  { weight: 2, arbitrary: actionOf('deliver all', {}) },
+  { weight: 1, arbitrary: actionOf('lose all', {}) },
+  { weight: 1, arbitrary: actionOf('hold', { on: fc.boolean() }) },
   { weight: 2, arbitrary: actionOf('attach', { n: index, coupon, fault }) },
   { weight: 3, arbitrary: actionOf('pass', { hours: fc.constantFrom(0, 1, 5, 25, 80, 750), fault }) },
 )

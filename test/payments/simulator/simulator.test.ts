@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, setDefaultTimeout, spyOn, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, setDefaultTimeout, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
 import { config } from '../../../src/config'
 import { moveClock } from '../../../src/core/clock'
@@ -8,6 +8,7 @@ import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
 import { databaseUrl } from '../../storage/engines'
 import { histories } from './actions'
+import { knownHistories } from './known-histories'
 import { worlds } from './provider-worlds'
 import { createSimulator } from './simulator'
 
@@ -23,14 +24,18 @@ afterAll(() => {
   config.ATOLL_RATE_LIMITS = 'on'
 })
 
-const RUNS = databaseUrl ? 8 : 60
+const RUNS = databaseUrl ? 6 : 30
 
-test.each(Object.keys(worlds) as ProviderKind[])(
-  'random histories with faults and crashes end in the same state here and at %s',
-  async (kind) => {
-    const world = await worlds[kind]()
-    const { play } = await createSimulator(world)
+describe.each(Object.keys(worlds) as ProviderKind[])('at %s', (kind) => {
+  const started = worlds[kind]().then(async (world) => ({ world, ...(await createSimulator(world)) }))
+  afterAll(async () => (await started).world.stop())
+
+  test.each(knownHistories(kind))('what somebody paid for is not canceled: %s', async (_, history) =>
+    (await started).play(history),
+  )
+
+  test('random histories with faults and crashes end in the same state here and there', async () => {
+    const { play } = await started
     await checkProperty(RUNS, fc.asyncProperty(histories, play))
-    await world.stop()
-  },
-)
+  })
+})

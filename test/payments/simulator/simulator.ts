@@ -1,6 +1,7 @@
 import { expect } from 'bun:test'
+import { eq } from 'drizzle-orm'
 import type { Ctx } from '../../../src/accounts/context'
-import { moveClock, now } from '../../../src/core/clock'
+import { moveClock, now, toIsoString } from '../../../src/core/clock'
 import { Problem } from '../../../src/core/problem'
 import { runDueJobs } from '../../../src/jobs/runner'
 import { startCheckout } from '../../../src/payments/checkout/checkout'
@@ -10,6 +11,9 @@ import { create } from '../../../src/payments/subscriptions/subscriptions'
 import { hasActiveStatus } from '../../../src/payments/subscriptions/transitions'
 import { subscriptions } from '../../../src/payments/tables'
 import { receiveWebhook } from '../../../src/payments/webhooks/webhook-receiver'
+import { writeInvalidating } from '../../../src/tenancy/cache'
+import { registry } from '../../../src/tenancy/registry'
+import { tenants } from '../../../src/tenancy/tables'
 import type { VendorRequest } from '../../fakes/vendors/vendor'
 import { createPaymentsFixture } from '../fixtures'
 import type { Action, Fault, History } from './actions'
@@ -60,12 +64,14 @@ export async function createSimulator(world: World) {
 
     /** The subscriptions at the provider that were paid when the provider was told to cancel them. */
     const canceledInForce: Truth[] = []
+    let isHeld = false
     /** Our subscriptions that somebody asked to end. */
     const requested = new Set<string>()
 
     function noteCancellation({ method, path }: VendorRequest) {
       const [, id] = /\/subscriptions\/([^/]+)(\/cancel)?$/.exec(path) ?? []
       if (method !== 'DELETE' && !path.endsWith('/cancel')) return
+      expect(isHeld, 'a copy that does nothing outside canceled at the provider').toBeFalse()
       canceledInForce.push(...truths('active', 'trialing', 'paused').filter((one) => one.id === id))
     }
 
@@ -94,6 +100,10 @@ export async function createSimulator(world: World) {
         if (!fault || 'write' in fault) return
         const index = requests++
         if (fault.stays ? index < fault.at : index !== fault.at) return
+        if (fault.vendor === 'pays') {
+          for (const one of world.open().slice(0, 1)) world.pay(one, false)
+          return
+        }
         if (fault.dies) process.isDead = true
         return fault.vendor === 'refuses' ? { status: 500 } : fault.vendor
       }
@@ -148,6 +158,21 @@ export async function createSimulator(world: World) {
         { running },
       )
 
+    async function deliverAll(running?: CrashingProcess) {
+      for (const event of [...world.events]) if (await deliver(event, undefined, running)) drop(event)
+    }
+
+    /** Makes the tenant a copy that does nothing outside, or lets it act again. */
+    async function hold(on: boolean) {
+      isHeld = on
+      await writeInvalidating(registry, 'tenants', (tx) =>
+        tx
+          .update(tenants)
+          .set({ outgoingHeld: on ? toIsoString(now()) : null })
+          .where(eq(tenants.id, at.id)),
+      )
+    }
+
     /** `reset` ends what the entity has in force. */
     async function requestEndOf(entity: string) {
       for (const row of await rows()) if (row.billableEntityId === entity) requested.add(row._id)
@@ -182,6 +207,20 @@ export async function createSimulator(world: World) {
         if (!running) expect([checkout, world.isCanceled(checkout)]).toEqual([checkout, false])
         return
       }
+      if (act.do === 'buy') {
+        const before = new Set(world.open())
+        const { who, reset } = act
+        await perform({ do: 'checkout', who, of: -1, coupon: -1, reset, fault: undefined }, running)
+        for (const one of world.open()) if (!before.has(one) && issuedAt.has(one)) world.pay(one, act.trial)
+        return deliverAll(running)
+      }
+      if (act.do === 'overdue') {
+        await perform({ do: 'fail', n: act.n })
+        return deliverAll(running)
+      }
+      if (act.do === 'deliver all') return deliverAll(running)
+      if (act.do === 'lose all') return void world.events.splice(0)
+      if (act.do === 'hold') return hold(act.on)
       if (act.do === 'pay' || act.do === 'decline') {
         const open = nth(
           world.open().filter((one) => now() - (issuedAt.get(one) ?? 0) < CHECKOUT_EXPIRY_MS),
@@ -252,6 +291,7 @@ export async function createSimulator(world: World) {
         await perform(act)
         await expectNothingPaidCanceled()
       }
+      await hold(false)
       for (const [n, event] of [...world.events].entries()) if (late[n % late.length]) await deliver(event)
       history.push('remaining jobs')
       for (const hours of [1.01, 1.01]) await passTime(hours * HOUR)
@@ -259,6 +299,7 @@ export async function createSimulator(world: World) {
       for (const hours of [25, 1.01, 1.01]) await passTime(hours * HOUR)
       await check({ settled: true })
     } catch (error) {
+      await hold(false)
       if (error instanceof Error) error.message += `\n${history.join('\n')}`
       throw error
     }
