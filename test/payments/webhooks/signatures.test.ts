@@ -210,9 +210,16 @@ test.each(kinds.filter((kind) => schemes[kind].expires))(
       const answer = await deliver(testTenant, kind, sign(kind, bodies[kind](), undefined, seconds() - age))
       expect([age, answer.status]).toEqual([age, status])
     }
-    const sent = await sign(kind, bodies[kind]())
+    const { raw, headers } = await sign(kind, bodies[kind]())
     moveClock(now() + 310_000)
-    expect(statusAndCode(await deliver(testTenant, kind, sent))).toEqual(INVALID)
+    expect(statusAndCode(await deliver(testTenant, kind, { raw, headers }))).toEqual(INVALID)
+    // A second, fresh timestamp makes nothing fresh that was signed with the first.
+    const [name, header] = Object.entries(headers).find(([name]) => name.endsWith('-signature'))!
+    const [time, separator] = kind === 'stripe' ? [`t=${seconds()}`, ','] : [`ts=${seconds()}`, ';']
+    for (const value of [`${time}${separator}${header}`, `${header}${separator}${time}`])
+      expect(statusAndCode(await deliver(testTenant, kind, { raw, headers: { ...headers, [name]: value } }))).toEqual(
+        INVALID,
+      )
   },
 )
 
