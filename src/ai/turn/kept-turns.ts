@@ -1,4 +1,4 @@
-import { desc, lte } from 'drizzle-orm'
+import { desc, inArray, lte } from 'drizzle-orm'
 import type { PublicCtx } from '../../accounts/context'
 import { sha256 } from '../../core/crypto'
 import type { Tx } from '../../storage/port'
@@ -12,23 +12,45 @@ const MAX_KEPT_BYTES = 512 << 10 // of what is kept of a turn
 const MAX_KEPT_TURNS = 20_000 // per tenant, with the results of tools; the oldest are forgotten
 const MAX_LOOKUPS = 500 // messages
 
-/** Depends on the caller and the agent, so that nobody else gets it. */
-const toKeptId = ({ actor }: PublicCtx, integration: string | null, call: ToolCall) =>
-  sha256(JSON.stringify(['said', actor?.user ?? null, integration, toCallKey(call)]))
+/**
+ * Depends on the caller and the agent, so that nobody else gets it, and on what the user asked, because some servers number
+ * their calls anew in each conversation.
+ */
+const toKeptId = ({ actor }: PublicCtx, integration: string | null, question: string, call: ToolCall) =>
+  sha256(JSON.stringify(['said', actor?.user ?? null, integration, question, toCallKey(call)]))
+
+/** Returns what the user said last before a message. */
+const findQuestion = (messages: Message[], end = messages.length) =>
+  messages.slice(0, end).findLast(({ role }) => role === 'user')?.content ?? ''
+
+/** What a model said in a turn, where that is more than clients know, and its calls that the client has to run. */
+type Continuation = { said: ProviderMessage[] | undefined; calls: ToolCall[]; messages: Message[]; created: string }
 
 /**
- * Returns the rows that keep, for a day, what a model said in a turn that has no thread, under each call that the client
- * has to run. Most clients send back only what they know of it.
+ * Keeps, for a day, what a model said in a turn that has no thread, under each call that the client has to run. Most
+ * clients send back only what they know of it.
  */
-export function toKeptRows(
+export async function keepSaid(
+  tx: Tx,
   ctx: PublicCtx,
   integration: string | null,
-  { said, calls, created }: { said: ProviderMessage[]; calls: ToolCall[]; created: string },
+  { said, calls, messages, created }: Continuation,
 ) {
-  const content = JSON.stringify(said)
-  if (Buffer.byteLength(content) > MAX_KEPT_BYTES) return []
-  return calls.map((call) => ({ _id: toKeptId(ctx, integration, call), content, created }))
+  const question = findQuestion(messages)
+  const ids = calls.map((call) => toKeptId(ctx, integration, question, call))
+  const content = JSON.stringify(said ?? null)
+  // What an equal call had before is not what the model said now.
+  if (!said || Buffer.byteLength(content) > MAX_KEPT_BYTES)
+    await tx.delete(toolResults).where(inArray(toolResults._id, ids))
+  else for (const _id of ids) await keepRow(tx, { _id, content, created })
 }
+
+/** Stores a row, or replaces it. */
+export const keepRow = (tx: Tx, { _id, content, created }: typeof toolResults.$inferInsert) =>
+  tx
+    .insert(toolResults)
+    .values({ _id, content, created })
+    .onConflictDoUpdate({ target: toolResults._id, set: { content, created } })
 
 /** Returns the messages of a client, with what the model said in the place of what the client knows of it. */
 export async function restoreOriginals(
@@ -37,10 +59,13 @@ export async function restoreOriginals(
   messages: Message[],
 ): Promise<Message[]> {
   const idByMessage = new Map(
-    messages
-      .filter(({ tool_calls: calls }) => calls?.length)
+    [...messages.entries()]
+      .filter(([, { tool_calls: calls }]) => calls?.length)
       .slice(-MAX_LOOKUPS)
-      .map((message) => [message, toKeptId(ctx, integration, message.tool_calls![0]!)]),
+      .map(([at, message]) => [
+        message,
+        toKeptId(ctx, integration, findQuestion(messages, at), message.tool_calls![0]!),
+      ]),
   )
   const kept = await readKept(ctx, [...idByMessage.values()])
   return messages.map((message) => {

@@ -16,7 +16,7 @@ import { insertThread } from '../threads'
 import { buildUsageRow, recordCompletion, type UsageStatus } from '../usage/usage-record'
 import type { Message } from './conversation'
 import { toTurnProblem } from './errors'
-import { limitKept, toKeptRows } from './kept-turns'
+import { keepRow, keepSaid, limitKept } from './kept-turns'
 import { toStoredResultId } from './model-messages'
 import type { TokenUsage } from './reply'
 import type { Turn, TurnMessage } from './turn'
@@ -96,21 +96,16 @@ function toTitle(text: string) {
 }
 
 /** Keeps what the client need not, or cannot, send back: the results of server tools, and what only the provider knows. */
-async function keepForContinuation(tx: Tx, { input: { ctx, agent }, pause, turnMessages }: Turn) {
+async function keepForContinuation(tx: Tx, { input, pause, turnMessages }: Turn) {
+  const { ctx, agent, newMessages: messages } = input
   const created = toIsoString(now())
-  const results = pause!.backendResults.map(({ functionCall: call }) => {
+  for (const { functionCall: call } of pause!.backendResults) {
     const { content } = turnMessages.find(({ toolCallId }) => toolCallId === call.id)!
-    return { _id: toStoredResultId(ctx, agent._id, call), content, created }
-  })
-  const { said } = turnMessages[0]!
+    await keepRow(tx, { _id: toStoredResultId(ctx, agent._id, call), content, created })
+  }
   const calls = [...new Set([...pause!.assistantToolCalls.slice(0, 1), ...pause!.functionCalls])]
-  const rows = [...results, ...(said ? toKeptRows(ctx, agent._id, { said, calls, created }) : [])]
-  for (const { content, ...row } of rows)
-    await tx
-      .insert(toolResults)
-      .values({ content, ...row })
-      .onConflictDoUpdate({ target: toolResults._id, set: { content, created } })
-  if (rows.length) await limitKept(tx)
+  await keepSaid(tx, ctx, agent._id, { said: turnMessages[0]!.said, calls, messages, created })
+  await limitKept(tx)
 }
 
 /** Records the usage of a turn that failed before it began, such as that of a summary. */

@@ -130,6 +130,30 @@ describe.each([false, true])('the words of a provider go back unchanged (stream:
   )
 })
 
+test('what a model said in one conversation does not come back in another one with an equal call', async () => {
+  const answered = (question: string) => [
+    chatMessage(question),
+    { role: 'assistant', tool_calls: [callOf('call_0', 'pick')] },
+    { role: 'tool', tool_call_id: 'call_0', content: 'red' },
+  ]
+  const ask = (question: string) => chat(user, agent, { clientTools, messages: [chatMessage(question)] })
+  const goOn = async (question: string) => {
+    openai.reply({ text: 'Red.' })
+    await chat(user, agent, { clientTools, messages: answered(question) })
+    return JSON.stringify(sentMessages())
+  }
+  const call = { tool_calls: [callOf('call_0', 'pick', signed)] }
+  openai.reply(reply(false, { reasoning_content: 'Of the first.', ...call }))
+  await ask('The first')
+  expect(await goOn('The second')).not.toContain('Of the first.')
+  expect(await goOn('The first')).toContain('Of the first.')
+  // The same question again, whose answer has no such members.
+  const message = { role: 'assistant', content: null, tool_calls: [callOf('call_0', 'pick')] }
+  openai.reply({ body: JSON.stringify({ choices: [{ message, finish_reason: 'tool_calls' }] }) })
+  await ask('The first')
+  expect(await goOn('The first')).not.toContain('Of the first.')
+})
+
 test('members of a provider that a client sends reach it, and are shown in the thread; members of user interfaces are dropped', async () => {
   const thread = await at.thread()
   const known = { role: 'assistant', content: 'Hi.', reasoning_content: 'A greeting.' }
