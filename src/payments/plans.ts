@@ -54,16 +54,27 @@ export async function get({ db, actor }: Ctx, id: string): Promise<PlanResponse>
 
 /** Creates a plan. @throws 400 INVALID_AMOUNT, or without a name, or without a price unless the plan is dynamic */
 export async function create(ctx: Ctx, input: NewPlan): Promise<PlanResponse> {
+  const plan = applyChanges(await createBlank(ctx), input, await findConnectedKind(ctx))
+  await ctx.write((tx) => tx.insert(plans).values(plan))
+  return toAdminPlan(plan)
+}
+
+async function createBlank(ctx: Ctx): Promise<Plan> {
   const { defaultCurrency: currency } = await getSettings(ctx, paymentsSettings)
   const time = toIsoString(now())
-  const blank: Plan = {
+  return {
     ...{ _id: Bun.randomUUIDv7(), name: '', description: '', monthlyPrice: null, yearlyPrice: null, currency },
     ...{ dynamic: false, isActive: true, features: [], sortOrder: 0, limits: {}, metadata: {}, externalIds: {} },
     ...{ created: time, updated: time },
   }
-  const plan = applyChanges(blank, input, await findConnectedKind(ctx))
-  await ctx.write((tx) => tx.insert(plans).values(plan))
-  return toAdminPlan(plan)
+}
+
+/**
+ * Checks a plan as it would be created or, with an id, changed, apart from what its provider can charge.
+ * @throws 400, 404 PLAN_NOT_FOUND
+ */
+export async function validate(ctx: Ctx, input: NewPlan, id?: string) {
+  applyChanges(id ? await getPlan(ctx.db, id) : await createBlank(ctx), input, null)
 }
 
 /** Changes the given fields. Existing subscriptions keep their prices. @throws 400, 404 PLAN_NOT_FOUND */

@@ -185,6 +185,18 @@ test.each<[string, string, string | object, string]>([
     'passwordPolicy is unknown.',
   ],
   [
+    'a price that its currency cannot hold',
+    'plans/pro.json',
+    { monthlyPrice: 9.999, yearlyPrice: 90, currency: 'USD' },
+    'An amount in USD has at most 2 decimal places.',
+  ],
+  [
+    'a coupon of more than 100 %',
+    'coupons/ALL.json',
+    { discountType: 'percentage', discountValue: 101 },
+    'A percentage is at most 100.',
+  ],
+  [
     'a pattern that is no regular expression',
     'blueprints/z.json',
     { name: 'Z', fields: [{ ...title, pattern: '(' }] },

@@ -36,6 +36,10 @@ export const coupon = defineKind({
   toStored({ _id, code, currentRedemptions: _, created: __, updated: ___, ...definition }) {
     return { id: _id, name: code, definition }
   },
+  async validate(ctx, input) {
+    // Without a currency, a fixed one has the default currency, which the same push may change.
+    if (input.currency || input.discountType !== 'fixed') await coupons.validate(ctx, input)
+  },
   create: coupons.create,
   change: (ctx, id, input) => coupons.change(ctx, id, { ...DEFAULTS, ...input }),
   remove: (ctx, id) => coupons.remove(ctx, id),

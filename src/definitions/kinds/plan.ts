@@ -25,6 +25,10 @@ export const plan = defineKind({
   toStored({ _id, name, created: _, updated: __, ...definition }) {
     return { id: _id, name, definition }
   },
+  async validate(ctx, input, before) {
+    // Without a currency, it has the default one, which the same push may change.
+    if (input.currency) await plans.validate(ctx, { ...DEFAULTS, ...input }, before?.id)
+  },
   create: (ctx, input) => plans.create(ctx, { ...DEFAULTS, ...input }),
   change: (ctx, id, input) => plans.change(ctx, id, { ...DEFAULTS, ...input }),
   remove: (ctx, id) => plans.remove(ctx, id),

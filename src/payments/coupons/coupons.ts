@@ -63,6 +63,15 @@ export async function change(ctx: Ctx, id: string, input: Record<string, unknown
   )
 }
 
+/**
+ * Checks a coupon as it would be created or changed, apart from its plans and what its provider can charge.
+ * @throws 400 INVALID_COUPON_DATA
+ */
+export async function validate(ctx: Ctx, { applicablePlanIds: _, ...input }: Record<string, unknown>) {
+  const { defaultCurrency } = await getSettings(ctx, paymentsSettings)
+  validateCouponData(DEFAULT_COUPON_DATA, input, defaultCurrency, null)
+}
+
 /** Deactivates a coupon. Subscriptions that have redeemed it keep it. @throws 404 COUPON_NOT_FOUND */
 export const remove = (ctx: Ctx, id: string) => change(ctx, id, { isActive: false })
 
