@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { config } from '../config'
-import { chunksOf, decodeBodyText, openBody } from '../core/incoming-body'
+import { chunksOf, decodeBodyText, notUtf8, openBody } from '../core/incoming-body'
 import { Problem } from '../core/problem'
 
 /** A file as it arrives. `name` and `type` are what the client says. */
@@ -63,6 +63,8 @@ export async function receiveForm(
     // Who reads it learns of its errors.
     stream.on('error', () => {})
     incoming = stream
+    // The library replaces what is not UTF-8.
+    if (field.includes('\ufffd') || name?.includes('\ufffd')) return fail(notUtf8())
     if (name === undefined && mediaType !== 'application/octet-stream') {
       values = values.then(() => readValue(field, stream))
       values.catch(fail)

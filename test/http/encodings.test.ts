@@ -61,6 +61,19 @@ test.each(Object.entries(bodies))(
 
 const count = async () => (await tenant.as('admin').get(ENTITIES)).body.length
 
+test('a file whose name is not UTF-8 is refused with 400, and not stored', async () => {
+  const upload = (name: Buffer) =>
+    send(
+      'POST',
+      '/files',
+      form,
+      wrap('--b\r\ncontent-disposition: form-data; name="file"; filename="', name, '"\r\n\r\nx\r\n--b--\r\n'),
+    )
+  expect(statusAndCode(await upload(latin1('café.txt')))).toEqual([400, 'MALFORMED_BODY'])
+  expect((await tenant.as('admin').get('/files')).body).toEqual([])
+  expect((await upload(Buffer.from('café.txt'))).body.name).toBe('café.txt')
+})
+
 test('a chunked body is checked like one of announced length', async () => {
   const chunks = new ReadableStream({
     start(controller) {
