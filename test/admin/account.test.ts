@@ -1,5 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
+import { extractCode } from '../accounts/mail/mail-fixtures'
 import { hasBrowser } from '../fakes/browser'
 import { apiCaller, createTempFolder, PASSWORD, startAtoll } from '../fakes/cli'
 import { inspectScreen, openPage, setUpAdmin } from './admin-browser'
@@ -83,7 +84,7 @@ describe.skipIf(!hasBrowser)('the own account on the admin page', () => {
     // Without a mail server, mails are kept, and admins read them.
     await page.waitForTimeout(500)
     const [mail] = (await asAda('GET', '/api/mails?to=ada@example.com')).body
-    const code = /\n\n([\w-]{20,})\n\n/.exec(mail.text)![1]!
+    const code = extractCode(mail.text)
     await page.getByRole('tab', { name: 'Profile' }).click()
     await page.getByLabel('Code from the mail').fill(code)
     await page.getByRole('button', { name: 'Confirm address' }).click()

@@ -15,7 +15,7 @@ const thingsBlueprint = {
 }
 const THINGS = '/api/blueprints/things/entities'
 const SLOW_MS = 100_000 // a backup is made by another process with a low priority
-const RESTORE_TIMEOUT_MS = 60_000 // each file with a passphrase takes some seconds of the processor
+const RESTORE_TIMEOUT_MS = 180_000 // each file with a passphrase takes some seconds of the processor
 const PASSPHRASE = 'a long passphrase'
 
 /** A passphrase is derived anew for each file, which takes long. */

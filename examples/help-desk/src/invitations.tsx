@@ -40,10 +40,13 @@ export function Invitations() {
   )
 }
 
-/** Confirms an e-mail address by the code of a mail, which its link has as well. */
+/** Confirms an e-mail address by the link of a mail, or by its code. */
 export function VerifyEmail() {
-  const verify = useMutation({ mutationFn: (code: string) => client.email.verify(code.trim()) })
-  const code = new URLSearchParams(location.search).get('token') ?? ''
+  const { data: me } = hooks.useMe()
+  const token = new URLSearchParams(location.search).get('token')
+  const verify = useMutation({
+    mutationFn: (code: string) => client.email.verify(token ?? { email: me?.email ?? '', code: code.trim() }),
+  })
   if (verify.isSuccess)
     return (
       <p role="status">
@@ -51,11 +54,13 @@ export function VerifyEmail() {
       </p>
     )
   return (
-    <form className="narrow" onSubmit={onSubmit(({ token = '' }) => verify.mutate(token))}>
+    <form className="narrow" onSubmit={onSubmit(({ code = '' }) => verify.mutate(code))}>
       <h1>Confirm your e-mail address</h1>
-      <Field label="Code in the mail">
-        <input name="token" defaultValue={code} autoComplete="one-time-code" required />
-      </Field>
+      {token === null && (
+        <Field label="Code in the mail">
+          <input name="code" autoComplete="one-time-code" inputMode="numeric" required />
+        </Field>
+      )}
       <Notice error={verify.error} />
       <button type="submit" disabled={verify.isPending}>
         Confirm

@@ -6,6 +6,7 @@ import { app } from '../../../src/app'
 import { HOUR_MS, now } from '../../../src/core/clock'
 import { files } from '../../../src/files/tables'
 import { handleRequest } from '../../../src/gateway'
+import { enqueue } from '../../../src/jobs/queue'
 import { jobs } from '../../../src/jobs/tables'
 import { transition } from '../../../src/payments/subscriptions/state-machine'
 import { providerEvents } from '../../../src/payments/tables'
@@ -193,9 +194,10 @@ export async function createTenantFixture() {
     /** Inserts a job whose first attempt failed, and returns its ID. */
     failingJob: async () => {
       const _id = Bun.randomUUIDv7() as string
-      const times = { due: now() + HOUR_MS, created: now() }
-      const row = { _id, kind: 'mail', orderingKey: _id, payload: {}, state: 'waiting' as const, attempts: 1, ...times }
-      await tenant.write((tx) => tx.insert(jobs).values(row))
+      await tenant.write(async (tx) => {
+        await enqueue(tenant, tx, { _id, kind: 'mail', at: now() + HOUR_MS })
+        await tx.update(jobs).set({ attempts: 1 }).where(eq(jobs._id, _id))
+      })
       return _id
     },
     todo: async () => (await admin.post('/blueprints/todos/entities', { title: name() })).identifier as string,
