@@ -130,7 +130,7 @@ describe.each([false, true])('the words of a provider go back unchanged (stream:
   )
 })
 
-test('what a model said in one conversation does not come back in another one with an equal call', async () => {
+test('words of a model in one conversation do not come back in another one with an equal call', async () => {
   const answered = (question: string) => [
     chatMessage(question),
     { role: 'assistant', tool_calls: [callOf('call_0', 'pick')] },
