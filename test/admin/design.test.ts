@@ -243,7 +243,8 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     await keepScreenshot(page, 'design-formula')
     await save()
     const progress = page.getByRole('progressbar', { name: 'Progress of the change' })
-    const progressShown = progress.waitFor()
+    // At 0 % it has no width, which counts as hidden.
+    const progressShown = progress.waitFor({ state: 'attached' })
     const rewrite = page.getByRole('button', { name: 'Save and rewrite 40,000 orders' })
     await rewrite.click().catch(async (error) => {
       await keepScreenshot(page, 'design-formula')

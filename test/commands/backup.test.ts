@@ -92,14 +92,14 @@ test('a whole installation is restored from an encrypted backup in S3 into an em
   const at = { at: createTempFolder(), env }
   await createTenantByCli(at, 'acme')
   await createTenantByCli(at, 'other')
-  const made = await runAtoll('backup --json', at)
+  const made = await runAtoll('backup --json', { ...at, timeout: 90_000 })
   expect([made.code, made.err.includes('"step":"copying"')]).toEqual([0, true])
   expect(made.json.backups.map(({ place }: { place: string }) => place.slice(0, 23))).toEqual([
     's3://backups/atoll/acme',
     's3://backups/atoll/othe',
   ])
   const empty = { at: createTempFolder(), env }
-  const restored = await runAtoll('restore s3://backups/atoll --json', empty)
+  const restored = await runAtoll('restore s3://backups/atoll --json', { ...empty, timeout: 90_000 })
   expect([restored.code, restored.json.missing, restored.json.failed]).toEqual([0, [], []])
   expect((await runAtoll('doctor', empty)).code).toBe(0)
   await using server = await startAtoll(empty)
