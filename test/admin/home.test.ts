@@ -62,7 +62,7 @@ describe.skipIf(!hasBrowser)('the home screen in a browser', () => {
     const messages = [{ role: 'user', content: 'What is new?' }]
     await call('POST', `/api/ai/${agent._id}/chat-completion`, { messages })
     const plan = await call('POST', '/api/plans', { name: 'Free', monthlyPrice: 0, yearlyPrice: 0, currency: 'EUR' })
-    await call('PUT', '/api/payments/configuration', { isEnabled: true })
+    await call('PUT', '/api/payments/configuration', { metadata: { isEnabled: true } })
     await call('POST', '/api/checkout', { planId: plan._id, billingCycle: 'monthly' })
     await page.reload()
     await page.getByText(/tokens in 30 days/).waitFor()
