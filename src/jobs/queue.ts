@@ -150,15 +150,14 @@ export async function listRetried(db: Db, limit: number): Promise<{ job: Job; be
     .where(and(isNotNull(jobs.due), ATTEMPT_FILTERS.retried))
     .orderBy(asc(jobs.due), asc(jobs.seq))
     .limit(limit)
-  return Promise.all(rows.map(async (job) => ({ job, behind: (await listQueuedSeqs(db, job.orderingKey)).length - 1 })))
+  return Promise.all(rows.map(async (job) => ({ job, behind: await countBehind(db, job.orderingKey) })))
 }
 
-const listQueuedSeqs = (db: Db, orderingKey: string) =>
-  db
-    .select({ seq: jobs.seq })
-    .from(jobs)
-    .where(isQueued(orderingKey))
-    .limit(MAX_COUNTED_BEHIND + 1)
+const COUNT_QUEUED = `select count(*) from
+  (select 1 from jobs where lane = ? and state = 'waiting' limit ${MAX_COUNTED_BEHIND + 1}) as queued`
+
+const countBehind = async (db: Db, orderingKey: string) =>
+  Number((await db.query(COUNT_QUEUED, [orderingKey]))[0]![0]) - 1
 
 /** Makes a job whose last attempt failed due now. Returns false when there is none with this id. */
 export async function retryNow({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, _id: string): Promise<boolean> {
