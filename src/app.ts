@@ -9,6 +9,7 @@ import { config } from './config'
 import { connections } from './connections/area'
 import { content } from './content/area'
 import { errorHandler } from './core/problem'
+import { requireUtf8Queries } from './core/query-encoding'
 import { mergeListParameters } from './core/query-lists'
 import { rejectUnknownKeys } from './core/unknown-keys'
 import { definitions } from './definitions/area'
@@ -62,6 +63,7 @@ compose(areas)
 export const app = new Elysia({ handler: { standardHostname: false }, normalize: 'typebox' })
   .use(errorHandler)
   .use(rejectUnknownKeys((): AnyElysia => app))
+  .use(requireUtf8Queries)
   .use(mergeListParameters((): AnyElysia => app))
   .use(healthRoutes)
   .use(readinessRoutes)

@@ -25,6 +25,8 @@ export type Filters<K extends Kind> = {
   $q?: string
   /** In which text fields the words are searched for. */
   $qProps?: readonly K['searched'][]
+  /** The time zone in which days begin that a filter names, such as Europe/Lisbon; default: UTC. */
+  $timezone?: string
 }
 
 /** Relations, with dots for relations of their entities: `author.country`. */

@@ -15,6 +15,11 @@ export const filterParameters = [
   ['$sort', 'string', `fields to sort by, ${LIST_FORMS}; "-" before one for descending`],
   ['$select', 'string', `the properties to return, ${LIST_FORMS}`],
   countParameter,
+  [
+    '$timezone',
+    'string',
+    'IANA time zone in which days begin that a filter names, such as Europe/Lisbon; default: UTC',
+  ],
 ] as const
 /** The parameter that asks for earlier states, of blueprints with a history. */
 export const asOfParameter = [

@@ -123,3 +123,18 @@ test('a body with a Content-Encoding is refused with 415 by every route, and ide
   const refused = await callApi('POST', `${tenant.origin}/api/blocks`, { headers: guest, raw: gzipSync('{}') })
   expect(refused.status).toBe(401)
 })
+
+test.each(['text=caf%E9', 'text[$like]=%de%', '$q=%F0%9F%98', 'text=a&%FF=b'])(
+  'the query %s, which is not UTF-8, is refused with 400 INVALID_INPUT',
+  async (query) => {
+    const answer = await tenant.as('admin').get(`${ENTITIES}?${query}`)
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect(answer.body.details[0].message).toContain('is not UTF-8')
+  },
+)
+
+test('a query of UTF-8 and lone percent signs is taken', async () => {
+  for (const query of ['text=caf%C3%A9', 'text[$like]=%z%', 'text[$like]=%25de%25', 'text=%F0%9F%8F%9D'])
+    expect((await tenant.as('admin').get(`${ENTITIES}?${query}`)).status, query).toBe(200)
+  expect((await tenant.as('admin').get('/events?source=caf%E9')).status).toBe(400)
+})

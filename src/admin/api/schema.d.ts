@@ -6989,6 +6989,7 @@ export interface operations {
                 bom?: boolean;
                 titles?: boolean;
                 $select?: string;
+                $timezone?: string;
                 $flat?: boolean;
                 $populate?: string;
                 $outerPopulate?: string;
@@ -7044,6 +7045,7 @@ export interface operations {
         parameters: {
             query?: {
                 $select?: string;
+                $timezone?: string;
                 $flat?: boolean;
                 $q?: string;
                 $qProps?: string;
@@ -7124,6 +7126,7 @@ export interface operations {
                 $sort?: string;
                 $select?: string;
                 $count?: components["schemas"]["CountOption"];
+                $timezone?: string;
                 $q?: string;
                 $qProps?: string;
                 $after?: string;

@@ -28,7 +28,7 @@ export const changeRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
         '`reset` is sent instead: reload the list and keep listening. The stream ends when you lose access, ' +
         'or read nothing for 30 s.',
       parameters: [
-        ...filterParameters.filter(([name]) => name === '$select'),
+        ...filterParameters.filter(([name]) => name === '$select' || name === '$timezone'),
         flatParameter,
         ['$q', 'string', 'words that the entity must contain'] as const,
         ['$qProps', 'string', `the properties to search within, ${LIST_FORMS}`] as const,

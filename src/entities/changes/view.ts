@@ -27,7 +27,7 @@ export type View = {
 /** The query of a stream: its blueprint, its filters, and whether the flat shape is pinned. */
 export type StreamQuery = { key: string; search: string; pinned: boolean }
 
-const ALLOWED_OPTIONS = ['$select', '$flat', '$q', '$qProps']
+const ALLOWED_OPTIONS = ['$select', '$flat', '$q', '$qProps', '$timezone']
 
 /** Rejects options that make sense only for lists. @throws 400 */
 export function assertNoListOptions(search: URLSearchParams) {

@@ -8,7 +8,7 @@ import { readList } from '../../core/list-text'
 import { badRequest, type FieldError } from '../../core/problem'
 import { malformedListMessage, mergeLists } from '../../core/query-lists'
 import { isFlag, isTrue } from '../../core/shapes'
-import { type TimeZone, UTC } from '../../core/time-zone'
+import { findTimeZone, type TimeZone, UTC, unknownTimeZoneMessage } from '../../core/time-zone'
 import { suggestName } from '../../core/unknown-keys'
 import { isLastWordComplete, tokenize, toMatchQuery } from '../search/tokenizer'
 import { isSingleValued, MAX_PATH_LENGTH } from '../store/index-keys'
@@ -70,6 +70,7 @@ const QUERY_OPTIONS = [
   '$count',
   '$q',
   '$qProps',
+  '$timezone',
   '$populate',
   '$outerPopulate',
 ]
@@ -83,7 +84,8 @@ const MAX_CACHED_QUERIES = 2_000 // queries per blueprint
 
 /**
  * Parses the query of a list. Hidden fields are treated as unknown. The result is cached: as long as a blueprint does
- * not change, the same text gives the same object. Bare days begin at midnight of the zone. @throws 400 with all errors of the query
+ * not change, the same text gives the same object. Bare days begin at midnight of `$timezone`, else of the given zone.
+ * @throws 400 with all errors of the query
  */
 export function parseQuery(model: Model, actor: Actor | undefined, search: string, zone = UTC): Query {
   const queries = queryCache.get(model) ?? new Map<string, Query>()
@@ -98,14 +100,16 @@ export function parseQuery(model: Model, actor: Actor | undefined, search: strin
   return query
 }
 
-function parseUncached(model: Model, actor: Actor | undefined, search: string, zone: TimeZone): Query {
+function parseUncached(model: Model, actor: Actor | undefined, search: string, defaultZone: TimeZone): Query {
   const flaws: FieldError[] = []
   const options = new Map<string, string>()
   const conditions: Condition[] = []
   const likes: LikeCondition[] = []
   const addError = (path: string, message: string) => void flaws.push({ path, message })
 
-  for (const [name, value] of mergeLists(new URLSearchParams(search), isListName)) {
+  const parameters = new URLSearchParams(search)
+  const zone = readZone(parameters.get('$timezone'))
+  for (const [name, value] of mergeLists(parameters, isListName)) {
     if (value === '' || value === 'undefined' || name === 'bypassAdmin') continue
     if (value.includes('\0')) addError(name, 'Text must not contain the character U+0000.')
     if (name.startsWith('$')) {
@@ -166,6 +170,12 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string, z
   if (flaws.length) badRequest(...flaws.slice(0, 100))
   return query
 
+  function readZone(name: string | null) {
+    if (!name || name === 'undefined') return defaultZone
+    const named = findTimeZone(name)
+    if (!named) addError('$timezone', unknownTimeZoneMessage(name))
+    return named ?? defaultZone
+  }
   function number(name: string, standard: number) {
     const text = options.get(name)
     if (text === undefined) return standard

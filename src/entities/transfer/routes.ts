@@ -64,7 +64,7 @@ const exportRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['e
       parameters: [
         formatParameter,
         ...csvExportParameters,
-        ...filterParameters.filter(([name]) => name === '$select'),
+        ...filterParameters.filter(([name]) => name === '$select' || name === '$timezone'),
         ...shapeParameters,
       ].map(toParameter),
       responses: { 200: linesContent('One line per entity') },

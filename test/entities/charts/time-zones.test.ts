@@ -93,6 +93,19 @@ describe('groups of moments in a time zone', () => {
     expect(body.sum).toBe(3)
   })
 
+  test('bare days in filters of lists and exports begin in $timezone, and an unknown zone is 400 INVALID_INPUT', async () => {
+    const onSunday = 'name=dst&moment[$gte]=2029-03-25&moment[$lt]=2029-03-26'
+    const list = (query: string) => as('user').get(`/blueprints/things/entities?${query}`)
+    expect((await list(onSunday)).body).toHaveLength(2)
+    expect((await list(`${onSunday}&$timezone=Europe/Berlin`)).body).toHaveLength(3)
+    const exported = await as('user').get(
+      `/blueprints/things/entities/export?format=csv&${onSunday}&$timezone=Europe/Berlin`,
+    )
+    expect(exported.body.trim().split('\n')).toHaveLength(4)
+    const refused = await list('$timezone=Mars/Phobos')
+    expect([statusAndCode(refused), refused.body.details[0].path]).toEqual([[400, 'INVALID_INPUT'], '$timezone'])
+  })
+
   test('the time zone of the app configuration is the default, and an invalid stored one counts as UTC', async () => {
     const groups = () => getGroups('x=moment&interval=quarter&name=dst')
     expect((await setTenantZone('Europe/Berlin')).status).toBe(200)

@@ -1,0 +1,36 @@
+import { Elysia } from 'elysia'
+import { badRequest } from './problem'
+
+const HIGH_BYTE = /%[89a-f]/i
+const ENCODED_BYTES = /(?:%[\da-f]{2})+/gi
+
+/** Returns the name of the first parameter that is not UTF-8 once its percent signs are decoded, or undefined. */
+export function findParameterNotUtf8(query: string): string | undefined {
+  if (!HIGH_BYTE.test(query)) return
+  const parameter = query.split('&').find((one) => (one.match(ENCODED_BYTES) ?? []).some(isNotUtf8))
+  return parameter && new URLSearchParams(parameter).keys().next().value
+}
+
+function isNotUtf8(bytes: string): boolean {
+  try {
+    decodeURIComponent(bytes)
+    return false
+  } catch {
+    return true
+  }
+}
+
+/**
+ * Refuses queries of the API that are not UTF-8: their bytes would be read as U+FFFD. Webhooks and plugins read their own.
+ * @throws 400 INVALID_INPUT
+ */
+export const requireUtf8Queries = new Elysia({ name: 'query-encoding' }).onTransform(
+  { as: 'global' },
+  ({ request: { url }, route }) => {
+    const start = url.indexOf('?')
+    if (start < 0 || !route.startsWith('/api/') || route.startsWith('/api/webhooks/') || route.endsWith('*')) return
+    const path = findParameterNotUtf8(url.slice(start + 1))
+    if (path === undefined) return
+    badRequest({ path, message: 'The value is not UTF-8. Write a percent sign as %25, and "é" as %C3%A9.' })
+  },
+)
