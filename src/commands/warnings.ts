@@ -1,4 +1,5 @@
 import { listScopeWarnings } from '../accounts/api-tokens'
+import { listMailLinkWarnings } from '../accounts/mail/server-address'
 import { blueprints } from '../blueprints/tables'
 import { listWarnings } from '../blueprints/warnings'
 import { listMetadataWarnings } from '../content/metadata'
@@ -32,5 +33,6 @@ export async function listTenantWarnings(id: string) {
     ...ofConfigurations,
     ...(await listIntegrationWarnings(tenant)),
     ...(await listScopeWarnings(tenant)),
+    ...(await listMailLinkWarnings(tenant)),
   ]
 }

@@ -308,6 +308,8 @@ export const COMMAND_CODES: Record<string, string> = {
     'The folder of data has an installation already; restore single tenants, or choose another folder.',
   KEYS_NEEDED:
     'A backup without encryption does not contain the keys; put the `secrets.json` of its origin into the folder of data first.',
+  LOCAL_MAIL_LINKS:
+    'A warning of `doctor`: links in mails lead to localhost, because the tenant has neither a host nor a website.',
   NODE_NOT_FOUND: 'Citus, which is not supported yet, has no such node.',
   NO_CITUS: 'The cluster does not run Citus, so its buckets cannot be moved. Citus is not supported yet.',
   OTHER_KEYS: 'The files were encrypted with other keys than those in the database.',

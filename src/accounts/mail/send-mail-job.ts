@@ -8,7 +8,6 @@ import { JobError, type JobHandler } from '../../jobs/worker'
 import { addDailyUse } from '../../limits/daily-use'
 import { openQuota } from '../../limits/quota-check'
 import { isQuotaExceeded } from '../../limits/quota-description'
-import { toPlainValues } from '../../platform/mail/plain-text'
 import { isMailEnabled, sendMail } from '../../platform/mail/smtp'
 import { renderMail } from '../../platform/mail/templates'
 import type { Tx } from '../../storage/port'
@@ -20,7 +19,7 @@ import { fullNameOf } from '../users/users'
 import { issueRevertToken } from './email-changes'
 import { findNextSendTime, type MailRow, SENT_MAILS } from './mails'
 import { mails } from './tables'
-import { getCommonValues, getTemplate } from './tenant-templates'
+import { getProductName, getTemplate, toShownValues } from './tenant-templates'
 
 const SECURITY_TEMPLATES: MailRow['template'][] = ['emailChanged', 'newDevice', 'passwordRemoved']
 const RETRY_FOR_MS = 3 * DAY_MS
@@ -64,7 +63,7 @@ export const sendMailJob: JobHandler = {
       return { state: 'done', effect: updateMail({ state: 'failed', error: reservation.message }) }
     }
     try {
-      await sendMail(tenant, _id, mail.recipient, rendered)
+      await sendMail(tenant, _id, mail.recipient, rendered, await getProductName(tenant))
     } catch (error) {
       reservation?.reset()
       const { message, details } = error as JobError
@@ -130,5 +129,5 @@ async function issueMailToken(
 
 async function buildTemplateValues(tenant: Tenant, mail: MailRow, user: UserRow | undefined, issued: IssuedToken) {
   const name = user ? fullNameOf(user) || user.username : ''
-  return { ...(await getCommonValues(tenant)), ...issued, ...toPlainValues(mail.template, { name, ...mail.data }) }
+  return { ...issued, ...(await toShownValues(tenant, mail.template, { name, ...mail.data })) }
 }

@@ -1,6 +1,9 @@
 import { config, isTlsServer } from '../../config'
 import { parseList } from '../../core/setting-types'
 import { isLoopbackHost } from '../../http/allowed-origins'
+import { isMailEnabled } from '../../platform/mail/smtp'
+import { appSettings } from '../../platform/settings/app-settings'
+import { getSettings } from '../../platform/settings/tenant-settings'
 import { listAssignedHosts } from '../../tenancy/hosts'
 import { getDefaultTenantId, type Tenant } from '../../tenancy/tenants'
 
@@ -25,6 +28,15 @@ export async function toOwnPage(tenant: Tenant, page: string): Promise<string> {
   const isNamed = assigned === undefined && (await getDefaultTenantId(host)) !== tenant.tenant
   const [path = '', token] = page.split('#')
   return `${toOrigin(host)}/admin/${path}${isNamed ? `?tenant=${tenant.tenant}` : ''}${token ? `#${token}` : ''}`
+}
+
+/** Returns a warning where mail is sent, but its links lead to the own machine only. */
+export async function listMailLinkWarnings(tenant: Tenant) {
+  const { websiteUrls } = await getSettings(tenant, appSettings)
+  const page = URL.parse(await toOwnPage(tenant, ''))
+  if (!isMailEnabled() || websiteUrls.length || !page || !isLoopbackHost(page.hostname)) return []
+  const message = `Links in mails lead to ${page.host}, which other machines cannot reach. Give the tenant a host with "atoll tenant hosts ${tenant.tenant} <host>", or name its website in websiteUrls.`
+  return [{ path: '/configurations/app-configuration/websiteUrls', code: 'LOCAL_MAIL_LINKS', message }]
 }
 
 /** Other machines come by HTTPS: to this server, or to a proxy before it. */

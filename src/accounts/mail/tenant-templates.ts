@@ -2,10 +2,11 @@ import type { Static } from '@sinclair/typebox'
 import { now, toIsoString } from '../../core/clock'
 import { notFound, Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
+import { type TimeZone, UTC } from '../../core/time-zone'
 import { toPlainValues } from '../../platform/mail/plain-text'
 import { type TemplateChange, templateSettings } from '../../platform/mail/template-settings'
 import { type Mail, renderMail, type Template, type TemplateName, templates } from '../../platform/mail/templates'
-import { appSettings } from '../../platform/settings/app-settings'
+import { appSettings, resolveTimeZone } from '../../platform/settings/app-settings'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../context'
@@ -19,6 +20,16 @@ export async function getTemplate(tenant: Tenant, name: TemplateName): Promise<T
   return { ...(await getStandardTemplate(tenant, name)), ...(await getSettings(tenant, templateSettings))[name] }
 }
 
+/** Returns the values of a mail, with its moment as the clocks of the tenant show it: 2027-10-31 02:30 (Europe/Berlin). */
+export async function toShownValues(tenant: Tenant, name: TemplateName, values: Record<string, string>) {
+  const { time } = values
+  const shown = time && { time: formatMoment(await resolveTimeZone(tenant, undefined), Date.parse(time)) }
+  return { ...(await getCommonValues(tenant)), ...toPlainValues(name, { ...values, ...shown }) }
+}
+
+const formatMoment = (zone: TimeZone, moment: number) =>
+  `${zone.format(moment).slice(0, 16).replace('T', ' ')} ${zone === UTC ? 'UTC' : `(${zone.name})`}`
+
 /** The link of a standard template leads to a page of the tenant's first website, else to one of this server. */
 async function getStandardTemplate(tenant: Tenant, name: TemplateName): Promise<Template> {
   const { page, ...standard } = templates[name]
@@ -28,12 +39,16 @@ async function getStandardTemplate(tenant: Tenant, name: TemplateName): Promise<
   return { ...standard, link }
 }
 
+/** Returns the name of a tenant's product, or an empty string where it has none. */
+export const getProductName = async (tenant: Tenant) =>
+  toProductName((await getSettings(tenant, appSettings)).name ?? '')
+
 /** Returns the values that the mails of a tenant have in common. */
-export async function getCommonValues(tenant: Tenant) {
-  const { websiteUrls, name = '' } = await getSettings(tenant, appSettings)
+async function getCommonValues(tenant: Tenant) {
+  const { websiteUrls } = await getSettings(tenant, appSettings)
   const host = URL.parse(websiteUrls[0] ?? '')?.host
   return {
-    product: toProductName(name) || host || (await getPublicHost(tenant)) || NAMELESS_PRODUCT,
+    product: (await getProductName(tenant)) || host || (await getPublicHost(tenant)) || NAMELESS_PRODUCT,
     site: host ?? tenant.tenant,
     api: await getApiUrl(tenant),
   }
@@ -77,7 +92,7 @@ const sampleValues = () => ({
 /** Returns a mail with sample values, as a template with these parts would make it. @throws 404 TEMPLATE_NOT_FOUND */
 export async function previewTemplate(ctx: Ctx, key: string, change: Static<typeof TemplateChange>): Promise<Mail> {
   const name = assertTemplateName(key)
-  const values = { ...(await getCommonValues(ctx)), ...toPlainValues(name, sampleValues()) }
+  const values = await toShownValues(ctx, name, sampleValues())
   return renderMail({ ...(await getStandardTemplate(ctx, name)), ...change }, values)
 }
 

@@ -16,6 +16,10 @@ const fields: FormField[] = [
     description: 'Lower-case letters, digits and hyphens. It cannot be changed later.',
   },
   {
+    ...{ key: 'name', type: 'string', required: false, title: 'Product', max: 60 },
+    description: 'What mails and pages call it, such as Harbor Desk.',
+  },
+  {
     ...{ key: 'hosts', type: 'string', multi: true, required: false, title: 'Hosts' },
     description: 'Where the tenant answers, such as acme.example.com. Links in mails lead to the first one.',
   },
@@ -26,8 +30,12 @@ export function NewTenantPanel() {
   const navigate = useNavigate()
   const [created, setCreated] = useState<CreatedTenant>()
   const close = () => navigate({ to: '/operator/tenants', search: true as never })
-  const save = async (_changes: unknown, { id, hosts }: Record<string, unknown>) => {
-    const body = { id: String(id ?? ''), ...(Array.isArray(hosts) && { hosts: hosts.map(String) }) }
+  const save = async (_changes: unknown, { id, name, hosts }: Record<string, unknown>) => {
+    const body = {
+      id: String(id ?? ''),
+      ...(name ? { name: String(name) } : {}),
+      ...(Array.isArray(hosts) && { hosts: hosts.map(String) }),
+    }
     return (await operatorApi.POST('/operator/tenants', { body })).data as CreatedTenant
   }
   const finish = async (tenant: CreatedTenant) => {

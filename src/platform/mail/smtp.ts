@@ -28,23 +28,29 @@ export async function createSmtpTransport(server: SMTPTransportOptions): Promise
 }
 
 /**
- * Sends a mail by the SMTP server (RFC 5321). Mails with the same id have the same Message-ID.
+ * Sends a mail by the SMTP server (RFC 5321), with the name of the tenant's product as the sender's, if there is one.
+ * Mails with the same id have the same Message-ID.
  * @throws JobError, a permanent one when the server will never accept the mail
  * @throws 503 BUSY when too many mails of the tenant wait
  */
-export const sendMail = (tenant: Tenant, _id: string, to: string, mail: Mail) =>
+export const sendMail = (tenant: Tenant, _id: string, to: string, mail: Mail, senderName?: string) =>
   connectionShare.run({ tenant: tenant.tenant, caller: to }, async () =>
     sendVia(await createSmtpTransport({ url: config.ATOLL_SMTP_URL }), {
-      ...{ _id, from: config.ATOLL_MAIL_FROM, to: [to], ...mail },
+      ...{ _id, from: toSender(config.ATOLL_MAIL_FROM, senderName), to: [to], ...mail },
     }),
   )
+
+/** Returns a sender (RFC 5322) under another name. */
+const toSender = (from: string, name = ''): Sender =>
+  name ? { name, address: /<([^>]+)>\s*$/.exec(from)?.[1] ?? from } : from
 
 /**
  * Sends a mail by the given transport, and closes it.
  * @throws JobError; when the server refused some of the recipients only, its outcome names them as `refused`
  */
 export async function sendVia(transport: Transporter, { _id, from, to, ...mail }: OutgoingMail) {
-  const messageId = `<${_id}@${/@([^\s>]+)/.exec(from)?.[1]}>`
+  const address = typeof from === 'string' ? from : from.address
+  const messageId = `<${_id}@${/@([^\s>]+)/.exec(address)?.[1]}>`
   const recipients = to.map((address) => ({ name: '', address }))
   try {
     const sent = await transport.sendMail({ from, to: recipients, messageId, ...mail, headers: AUTO_SUBMITTED_HEADERS })
@@ -56,7 +62,8 @@ export async function sendVia(transport: Transporter, { _id, from, to, ...mail }
   }
 }
 
-type OutgoingMail = Mail & { _id: string; from: string; to: string[] }
+type Sender = string | { name: string; address: string }
+type OutgoingMail = Mail & { _id: string; from: Sender; to: string[] }
 
 type SentMail = { rejected?: (string | { address: string })[]; rejectedErrors?: { responseCode?: number }[] }
 

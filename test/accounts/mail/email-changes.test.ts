@@ -66,6 +66,6 @@ describe('notices to an old e-mail address', () => {
     await home.ada.post('/me', { email: 'other@lovelace.test' })
     const [notice] = await readChangeNotices()
     expect(notice!.subject).toBe(`Goodbye, ${home.id}`)
-    expect(notice!.text).toMatch(/^At t[0-9a-f-]+, \d{4}-\d\d-\d\dT[\d:.]+Z\.$/)
+    expect(notice!.text).toMatch(/^At t[0-9a-f-]+, \d{4}-\d\d-\d\d \d\d:\d\d UTC\.$/)
   })
 })

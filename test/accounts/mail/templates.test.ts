@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { listTenantWarnings } from '../../../src/commands/warnings'
+import { config } from '../../../src/config'
+import { setHosts } from '../../../src/tenancy/tenants'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { setConfiguration } from '../../workspaces/workspace-fixtures'
 import { createMailFixture } from './mail-fixtures'
@@ -37,6 +40,30 @@ describe('the templates of mails', () => {
     const standard = await as('admin').post('/mails/templates/newDevice/preview', {})
     expect(standard.body.text).toContain('Firefox on Linux')
     expect(standard.body.html).toStartWith('<p>Hello Ada Lovelace,</p>')
+  })
+
+  test('moments in mails are those of the time zone of the tenant, to the minute', async () => {
+    const { as, tenant } = await createMailFixture()
+    const preview = async () =>
+      (await as('admin').post('/mails/templates/newDevice/preview', { text: '{{time}}' })).body
+    expect((await preview()).text).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/)
+    await setConfiguration(tenant, 'app-configuration', { timezone: 'Asia/Kathmandu' })
+    expect((await preview()).text).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d \(Asia\/Kathmandu\)$/)
+  })
+
+  test('doctor warns where mail is sent whose links lead to the own machine', async () => {
+    const { tenant } = await createTestTenant()
+    const warned = async () => (await listTenantWarnings(tenant.tenant)).map(({ code }) => code)
+    try {
+      config.ATOLL_SMTP_URL = 'smtp://127.0.0.1:9'
+      expect(await warned()).toEqual([])
+      await setHosts(tenant.tenant, [`${tenant.tenant}.localhost`])
+      expect(await warned()).toEqual(['LOCAL_MAIL_LINKS'])
+      await setConfiguration(tenant, 'app-configuration', { websiteUrls: ['https://acme.example'] })
+      expect(await warned()).toEqual([])
+    } finally {
+      config.ATOLL_SMTP_URL = ''
+    }
   })
 
   test('a test mail goes to the own address, as the saved template makes it', async () => {

@@ -58,6 +58,20 @@ describe('mail by SMTP', () => {
     expect(letter!.headers).toContain(`Message-ID: <${mail._id}@atoll.test>`)
   })
 
+  test('the name of the product is that of the sender, whatever characters it has', async () => {
+    const { tenant, state } = await sendInvitations()
+    await setConfiguration(tenant, 'app-configuration', { name: 'Nord, "See" <Café>' })
+    await tenant.write((tx) => queueMail(tenant, tx, toInvitation('bob@named.test')))
+    await runDueJobs(tenant)
+    const [letter] = box.to('bob@named.test')
+    expect(letter!.from).toBe('house@atoll.test')
+    const from = letter!.headers.match(/^From: ((?:.|\r?\n[ \t])*)/im)![1]!
+    expect(from).toEndWith('<house@atoll.test>')
+    expect(from).not.toContain('The House')
+    const [mail] = await state()
+    expect(letter!.headers).toContain(`Message-ID: <${mail._id}@atoll.test>`)
+  })
+
   test('the database never contains the token of a mail in plain text', async () => {
     const { tenant, as, email, user } = await createMailFixture('secret@sent.test')
     const dumpDatabase = async () =>

@@ -26,7 +26,7 @@ export const operationExamples: Record<string, unknown> = {
   'GetMetricsResult text/plain':
     '# TYPE atoll_http_requests_total counter\natoll_http_requests_total{status="200"} 840\n',
   OperatorTenant: tenant,
-  NewTenant: { id: 'acme', hosts: [host] },
+  NewTenant: { id: 'acme', name: 'Harbor Desk', hosts: [host] },
   CreatedTenant: { ...tenant, setUpLink: `https://${host}/admin/set-up?tenant=acme#gLdaA1hf297As62…` },
   DeletedTenant: { success: true, trash: '/var/lib/atoll/tenants/.trash/acme' },
   TenantHosts: { hosts: [host] },

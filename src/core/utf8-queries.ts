@@ -24,7 +24,7 @@ function isNotUtf8(bytes: string): boolean {
  * Refuses queries of the API that are not UTF-8: their bytes would be read as U+FFFD. Webhooks and plugins read their own.
  * @throws 400 INVALID_INPUT
  */
-export const requireUtf8Queries = new Elysia({ name: 'query-encoding' }).onTransform(
+export const requireUtf8Queries = new Elysia({ name: 'utf8-queries' }).onTransform(
   { as: 'global' },
   ({ request: { url }, route }) => {
     const start = url.indexOf('?')
