@@ -4,6 +4,7 @@ import { hasCurrent, parseRange, toHttpDate } from '../core/preconditions'
 import { notFound, Problem } from '../core/problem'
 import { OMITTED_BODY_LENGTH } from '../core/response'
 import { parseOptional } from '../core/shapes'
+import { missingContent } from '../tenancy/servers'
 import { type FileRow, findReadableFile, getFile } from './access'
 import { checkLink } from './links'
 import { isShownInBrowsers } from './media-type'
@@ -29,8 +30,7 @@ export async function download(ctx: PublicCtx, id: string, query: ContentQuery, 
   const headers = new Headers(toContentHeaders(content, validators.modified, query.download !== undefined))
   if (hasCurrent(request, validators)) return new Response(null, { status: 304, headers })
   const opened = await content.open()
-  if (!opened)
-    throw new Problem(404, 'FILE_CONTENT_MISSING', 'The content of this file is missing. Upload the file again.')
+  if (!opened) throw await missingContent('Upload the file again.')
   const { size = opened.size } = content
   const range = parseRange(request, size, validators)
   if (range === 'unsatisfiable') {

@@ -2,6 +2,7 @@ import type { Content } from '../backups/contents/content-store'
 import { now } from '../core/clock'
 import { hasCurrent, parseRange, toHttpDate } from '../core/preconditions'
 import { Problem } from '../core/problem'
+import { missingContent } from '../tenancy/servers'
 import type { ActiveSite, ServedFile } from './active-site'
 import { readContent } from './content-cache'
 import { chooseEncoding } from './encodings'
@@ -43,20 +44,23 @@ export function respondWithFile(
   const range = hasRange ? parseRange(request, content.size, validators) : undefined
   if (range === 'unsatisfiable') throw rangeNotSatisfiable(content.size)
   if (request.method === 'HEAD') return new Response(null, { status, headers })
+  const respond = (body: Uint8Array<ArrayBuffer> | Content | undefined) =>
+    body ? toResponse(body, content, headers, status, range) : rejectMissing()
   const body = readContent(tenant, site.deployment, content)
-  if (body instanceof Promise) return body.then((loaded) => toResponse(loaded, content, headers, status, range))
-  return toResponse(body, content, headers, status, range)
+  return body instanceof Promise ? body.then(respond) : respond(body)
+}
+
+const rejectMissing = async (): Promise<never> => {
+  throw await missingContent('Deploy the site again.')
 }
 
 function toResponse(
-  body: Uint8Array<ArrayBuffer> | Content | undefined,
+  body: Uint8Array<ArrayBuffer> | Content,
   { size }: StoredContent,
   headers: Headers,
   status: number,
   range: Range | undefined,
 ): Response {
-  if (!body)
-    throw new Problem(404, 'FILE_CONTENT_MISSING', 'The content of this file is missing. Deploy the site again.')
   if (!range) return new Response(toBody(body), { status, headers })
   const [start, end] = range
   return withHeaders(new Response(toBody(body.slice(start, end)), { status: 206, headers }), {

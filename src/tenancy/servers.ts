@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { config } from '../config'
 import { now, toIsoString } from '../core/clock'
 import { logError } from '../core/log'
+import { Problem } from '../core/problem'
 import { PROCESS_ID } from '../core/process-id'
 import { registry } from './registry'
 
@@ -44,6 +45,13 @@ export async function findLocalFilesRisk(): Promise<string | undefined> {
   if (!other) return
   const others = more.length ? `${other.name} and ${more.length} more` : other.name
   return `Several servers share this database (${others}), but uploads and sites are in the folder of the server that took them: the others answer 404. Set ATOLL_FILES_URL on all of them.`
+}
+
+/** Returns the problem of a content that is not there, with what to do: `remedy`, unless another server may have it. */
+export async function missingContent(remedy: string): Promise<Problem> {
+  const elsewhere =
+    (await findLocalFilesRisk()) && 'Another server may have it: set ATOLL_FILES_URL on all servers of this database.'
+  return new Problem(404, 'FILE_CONTENT_MISSING', `The content of this file is missing. ${elsewhere ?? remedy}`)
 }
 
 /** Lets other servers see that this one is alive, until the result is called. */

@@ -1,11 +1,15 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
 import { config } from '../../src/config'
+import { tenantFolder } from '../../src/tenancy/databases'
 import { prepareMove } from '../../src/tenancy/move'
 import { registry } from '../../src/tenancy/registry'
 import { announceServer, findLocalFilesRisk, listLiveServers } from '../../src/tenancy/servers'
 import { tenants } from '../../src/tenancy/tables'
 import { createTempFolder, runAtoll } from '../fakes/cli'
+import { fileClient, listStored } from '../files/fixtures'
 import { createTestTenant } from '../test-tenant'
 import { waitUntil } from '../wait-until'
 
@@ -41,6 +45,11 @@ test.skipIf(!config.ATOLL_DATABASE_URL)(
         code: 'SEVERAL_SERVERS',
         message: expect.stringContaining(OTHER),
       })
+      const uploaded = await fileClient(t, t.tokens.user).upload('hello')
+      for (const name of listStored(t.id)) rmSync(join(tenantFolder(t.id), 'files', name))
+      const missing = await t.as('user').get(`/files/${uploaded.body._id}/content`)
+      expect([missing.status, missing.body.code]).toEqual([404, 'FILE_CONTENT_MISSING'])
+      expect(missing.body.message).toContain('Another server may have it: set ATOLL_FILES_URL')
     } finally {
       withdraw()
     }
