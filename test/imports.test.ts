@@ -70,13 +70,14 @@ test('files that import types from each other are pairs at most', async () => {
 /** What the server and the page must not know differently. */
 const SHARED_WITH_PAGE = [
   'blueprints/fields/number-cell.ts',
+  'blueprints/sample-entity.ts',
   'core/byte-size.ts',
   'core/currencies.ts',
   'core/exact-numbers.ts',
   'core/list-text.ts',
 ]
 
-test('the admin page imports of the server only how numbers, sizes, lists and currencies are written', async () => {
+test('the admin page imports of the server only how values are written, and samples of them', async () => {
   for (const [file, imported] of await readImports(true))
     if (file.startsWith('admin/'))
       for (const target of imported) if (!target.startsWith('admin/')) expect(target, file).toBeOneOf(SHARED_WITH_PAGE)

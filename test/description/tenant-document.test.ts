@@ -4,6 +4,7 @@ import { type FieldTypeName, fieldTypeNames } from '../../src/blueprints/fields'
 import { freeReadMs } from '../../src/entities/query/read-costs'
 import { costlyWork } from '../../src/tenancy/fair-queue'
 import { callApi, createTestTenant } from '../test-tenant'
+import { createAwkwardBlueprints } from './awkward-blueprints'
 
 type Schema = { [word: string]: unknown }
 type Document = {
@@ -33,6 +34,27 @@ function createFits({ schemas }: Document['components']) {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   ajv.addSchema({ $id: 'api', components: { schemas } })
   return (name: string, value: unknown) => !!ajv.getSchema(`api#/components/schemas/${name}`)?.(value)
+}
+
+type Media = { content: { 'application/json': { example?: object; schema: { $ref: string } } } }
+type OwnPath = {
+  get: { parameters: { name: string; example?: unknown }[] }
+  post: { requestBody: Media; responses: { 201: Media } }
+}
+const exampleIn = ({ content }: Media) => content['application/json'].example
+
+const parcel = {
+  type: 'object',
+  required: ['size', 'lines', 'sent'],
+  properties: {
+    size: { enum: ['s', 'l'] },
+    sent: { type: 'string', format: 'date' },
+    lines: {
+      type: 'array',
+      minItems: 1,
+      items: { type: 'object', required: ['n'], properties: { n: { type: 'integer', minimum: 3 } } },
+    },
+  },
 }
 
 type Example = { valid: unknown[]; invalid: unknown[]; schema: Schema }
@@ -184,6 +206,50 @@ describe('GET /openapi/json?tenant=', () => {
       expect(Object.keys(content)).toContain('application/json')
     }
   })
+
+  test('every example of the document of a tenant does what it says, and fits its schema', async () => {
+    const island = await createTestTenant()
+    const admin = island.as('admin')
+    await createAwkwardBlueprints(admin)
+    const bounded = [
+      { key: 'code', type: 'string', min: 12, max: 14, required: true },
+      { key: 'short', type: 'text', max: 3 },
+      { key: 'plate', type: 'string', pattern: '^[A-Z]{2}-\\d+$' },
+      { key: 'from', type: 'date', min: '2040-05-01', required: true },
+      { key: 'fee', type: 'decimal', min: '100', required: true },
+      { key: 'seats', type: 'integer', max: -3 },
+      { key: 'tags', type: 'string', multi: true, min: 2, required: true },
+      { key: 'boss', type: 'relation', target: 'people', required: true },
+      { key: 'sum', type: 'number' },
+      { key: 'box', type: 'object', schema: parcel, required: true },
+    ]
+    await admin.post('/blueprints', { key: 'people', name: 'People', fields: [{ key: 'name', type: 'string' }] })
+    const computed = { sum: '$number(fee) * 2' }
+    const created = await admin.post('/blueprints', { key: 'bounded', name: 'Bounded', fields: bounded, computed })
+    expect(created.status).toBe(201)
+    await admin.post('/blueprints/people/entities', { identifier: 'people-1' })
+    const { body } = await callApi('GET', `${island.origin}/openapi/json?tenant=${island.id}`, {
+      headers: { 'x-api-key': island.tokens.admin },
+    })
+    const fits = createFits(body.components)
+    const own = Object.entries<OwnPath>(body.paths).filter(([one]) => /^\/api\/blueprints\/[\w-]+\/entities$/.test(one))
+    expect(own.length).toBeGreaterThan(10)
+    for (const [listPath, { get, post }] of own) {
+      const path = listPath.slice('/api'.length)
+      const entity = body.paths[`${listPath}/{identifier}`]
+      const answer = await admin.post(path, exampleIn(post.requestBody))
+      expect([path, answer.status, answer.body.details]).toEqual([path, 201, undefined])
+      const schema = post.responses[201].content['application/json'].schema.$ref.split('/').at(-1)!
+      expect(fits(schema, exampleIn(post.responses[201])), path).toBeTrue()
+      const changed = await admin.put(`${path}/${answer.body.identifier}`, exampleIn(entity.put.requestBody))
+      expect([path, changed.status]).toEqual([path, 200])
+      for (const { name, example } of get.parameters)
+        if (example !== undefined && !/^\$after|^\$asOf/.test(name)) {
+          const listed = await admin.get(`${path}?${new URLSearchParams({ [name]: String(example) })}`)
+          expect([path, name, listed.status]).toEqual([path, name, 200])
+        }
+    }
+  }, 60_000)
 
   test('the document of a tenant is refused with 401 to guests and users of another tenant', async () => {
     const url = `${t.origin}/openapi/json?tenant=${t.id}`

@@ -71,7 +71,8 @@ export function parametersOf(
     (one) => !ownParameters.some(({ name, in: place }) => name === one.name && place === one.in),
   )
   return [...ownParameters, ...others.map(describeDeclared)].map((parameter) => {
-    const example = exampleOfParameter(parameter, operationId, path)
+    const own = 'example' in parameter ? parameter.example : undefined
+    const example = own ?? exampleOfParameter(parameter, operationId, path)
     return example === undefined ? parameter : { ...parameter, example }
   })
 

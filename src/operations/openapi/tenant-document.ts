@@ -3,6 +3,7 @@ import type { Ctx, PublicCtx } from '../../accounts/context'
 import { authorizeCostlyRead } from '../../accounts/guard'
 import { fieldTypes } from '../../blueprints/fields'
 import { appliesTo, mayReadField, mayWriteField } from '../../blueprints/permissions'
+import { toSample } from '../../blueprints/sample-entity'
 import type { Definition, Field, Operation } from '../../blueprints/shapes'
 import { blueprints } from '../../blueprints/tables'
 import { assignIdentifiers } from '../../blueprints/typegen/identifiers'
@@ -15,6 +16,7 @@ import { EntityDeleted } from '../../entities/shapes'
 import { linkOriginalRequest } from '../../tenancy/client-connection'
 import { Components } from './components'
 import { buildOpenApi, type Document } from './document'
+import { jsonWithExample, toEntityExamples } from './entity-examples'
 import { toFieldSchema } from './field-schemas'
 import type { Route } from './operation'
 import { foldName, toItemName, toTypeName, withDistinctGoNames } from './part-names'
@@ -123,11 +125,12 @@ function describeBlueprint(
   const detail = (operationId: string, summary: string, access = 'anyone') => ({
     ...{ 'x-access': access, operationId, summary, tags: ['entities'] },
   })
-  const entityResponse = { 200: jsonContent(ref(entity), 'The entity') }
+  const examples = toEntityExamples(writable, readable)
+  const entityResponse = { 200: jsonWithExample(ref(entity), 'The entity', examples.entity) }
   const changeResponses = { ...entityResponse, 409: jsonContent({}, ''), 412: jsonContent({}, '') }
   const [listPath, entityPath] = [`/api/blueprints/${key}/entities`, `/api/blueprints/${key}/entities/:identifier`]
   const change = {
-    requestBody: toRequestBody(ref(`${entity}Change`), 'The properties to change', writable),
+    requestBody: toRequestBody(ref(`${entity}Change`), 'The properties to change', writable, examples.change),
     responses: changeResponses,
   }
   const routes: [Operation, Route][] = [
@@ -135,7 +138,7 @@ function describeBlueprint(
       'read',
       toRoute('GET', listPath, {
         ...detail(`list${entity}Entities`, `List entities of ${name}`),
-        ...listOperation(readable, ref(entity), !!history),
+        ...listOperation(readable, ref(entity), !!history, examples.entity),
       }),
     ],
     [
@@ -149,8 +152,8 @@ function describeBlueprint(
       'create',
       toRoute('POST', listPath, {
         ...detail(`create${entity}Entity`, `Create an entity of ${name}`),
-        requestBody: toRequestBody(ref(`New${entity}`), 'The properties', writable),
-        responses: { 201: jsonContent(ref(entity), 'The new entity') },
+        requestBody: toRequestBody(ref(`New${entity}`), 'The properties', writable, examples.input),
+        responses: { 201: jsonWithExample(ref(entity), 'The new entity', examples.entity) },
       }),
     ],
     [
@@ -175,7 +178,10 @@ function describeBlueprint(
   ]
   if (history) {
     const versions = jsonContent({ type: 'array', items: EntityVersion }, 'The versions')
-    const restored = { ...changeResponses, 201: jsonContent(ref(entity), 'The entity, created again') }
+    const restored = {
+      ...changeResponses,
+      201: jsonWithExample(ref(entity), 'The entity, created again', examples.entity),
+    }
     routes.push(
       [
         'read',
@@ -201,8 +207,8 @@ function describeBlueprint(
 }
 
 /** Returns the body of a write: JSON, and for a blueprint with file fields a multipart form, too. */
-function toRequestBody(schema: Schema, description: string, fields: DescribedField[]) {
-  const json = jsonContent(schema, description)
+function toRequestBody(schema: Schema, description: string, fields: DescribedField[], example: unknown) {
+  const json = jsonWithExample(schema, description, example)
   if (!fields.some(({ type }) => type === 'file')) return json
   const parts = fields.map((field) => [field.key, toPartSchema(field)])
   const form = { type: 'object', properties: { ...Object.fromEntries(parts), keep: { type: 'boolean' } } }
@@ -222,7 +228,7 @@ const toRoute = (method: string, path: string, detail: Route['hooks']['detail'])
   hooks: { detail },
 })
 
-function listOperation(fields: DescribedField[], entity: Schema, hasHistory: boolean) {
+function listOperation(fields: DescribedField[], entity: Schema, hasHistory: boolean, example: unknown) {
   const simple = fields.filter(({ type, multi }) => fieldTypes[type].toIndexKey && !multi)
   const options = listOptions(simple, hasHistory)
   const namesInUse = new Set(options.map(({ name }) => foldName(name)))
@@ -240,11 +246,12 @@ function listOperation(fields: DescribedField[], entity: Schema, hasHistory: boo
           required: false,
           description: `${title ?? `only this \`${field.key}\``}`,
           schema,
+          example: toSample(field),
         }
       }),
       ...options,
     ],
-    responses: { 200: jsonContent({ type: 'array', items: entity }, 'A page of entities') },
+    responses: { 200: jsonWithExample({ type: 'array', items: entity }, 'A page of entities', example && [example]) },
   }
 }
 
