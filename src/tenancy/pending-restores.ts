@@ -25,7 +25,7 @@ export type PausedTenant = AsyncDisposable & { restore: PendingRestore }
 
 /**
  * Pauses a tenant: every process answers its requests with 503 RESTORING from now on. The registry says what is done to
- * its files, so that any process can undo it when this one dies.
+ * its files, so that any process can undo it when this one dies. An earlier restore whose process died is undone first.
  * @throws 409 TENANT_CHANGED, TENANT_MOVING; 503 RESTORING when another restore has begun
  */
 export async function pauseTenant(before: TenantRecord, uid: string, stagedName: string): Promise<PausedTenant> {
@@ -33,6 +33,8 @@ export async function pauseTenant(before: TenantRecord, uid: string, stagedName:
     ...{ uid, since: toIsoString(now()) },
     ...{ staged: join(STAGING, stagedName), trash: toTrashPath(before.id) },
   }
+  const earlier = await findRecord(before.id)
+  if (earlier?.restoring) await undoIfAbandoned(earlier)
   const claim = await claimRestore(before.uid, restore.staged)
   if (!claim) throw new Problem(409, 'TENANT_MOVING', 'This tenant is being moved. Wait until that move has finished.')
   try {

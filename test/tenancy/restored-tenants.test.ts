@@ -55,6 +55,17 @@ describe('a tenant whose data are being replaced', () => {
     await waitUntil(async () => (await t.as('admin').get('/blueprints')).status === 200)
     expect((await findRecord(t.id))!.restoring).toBeNull()
   })
+
+  test('can be restored again at once when the process of its restore has died', async () => {
+    const t = await createTestTenant()
+    const { paused: dead, staged } = await pause(t.id)
+    await dead[Symbol.asyncDispose]()
+    const { paused, staged: next } = await pause(t.id)
+    expect((await findRecord(t.id))!.restoring).toEqual(paused.restore)
+    await paused[Symbol.asyncDispose]()
+    for (const folder of [staged, next]) folder[Symbol.dispose]()
+    await waitUntil(async () => (await t.as('admin').get('/blueprints')).status === 200)
+  })
 })
 
 describe('a folder whose deletion was interrupted', () => {

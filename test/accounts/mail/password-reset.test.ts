@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, spyOn, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
 import { revokeSignIns } from '../../../src/accounts/credential-revocation'
 import { issueOneTimeToken } from '../../../src/accounts/one-time-tokens'
@@ -8,6 +8,7 @@ import { writeInvalidating } from '../../../src/tenancy/cache'
 import { INVALID_INPUT, INVALID_TOKEN } from '../../expectations'
 import { useStandardPasswordCost } from '../../password-cost'
 import { createTestTenant, statusAndCode, type TestResponse } from '../../test-tenant'
+import { waitUntil } from '../../wait-until'
 import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
 import { createMailFixture, password } from './mail-fixtures'
 
@@ -25,10 +26,12 @@ async function createResetFixture() {
     home.anonymous.post('/password/reset', { token, password: chosen })
   const signIn = (givenPassword: string) => home.anonymous.post('/signin', { username: 'ada', password: givenPassword })
   const hash = await Bun.password.hash(newPassword)
-  /** Starts a request that hashes a password, and resets the password before the request ends. */
+  /** Starts a request that verifies a password, and resets the password while it does. */
   const replaceMeanwhile = async (begin: () => Promise<TestResponse>) => {
+    const verify = spyOn(Bun.password, 'verify')
     const begun = begin()
-    await Bun.sleep(10)
+    await waitUntil(async () => verify.mock.calls.length > 0)
+    verify.mockRestore()
     await writeInvalidating(home.tenant, 'actors', async (tx) => {
       await revokeSignIns(tx, home.user._id)
       await tx.update(users).set({ password: hash }).where(eq(users._id, home.user._id))
