@@ -15,6 +15,7 @@ import { DAY_MS, moveClock, now } from '../../src/core/clock'
 import { getTenantInfo, isRegistered } from '../../src/tenancy/tenant-list'
 import { getTenant } from '../../src/tenancy/tenants'
 import { createSignedInClient } from '../accounts/session-fixtures'
+import { errorOf } from '../rejections'
 import {
   backUpToFolder,
   changeManifest,
@@ -69,7 +70,7 @@ test('a tenant that is replaced by its backup keeps its hosts and tokens, and ha
   const { backup } = await backUpToFolder(own.id)
   const added = await own.as('user').post(own.path, { name: 'added later' })
   expect(added.status).toBe(201)
-  await expect(restoreTenant(backup, { secrets })).rejects.toMatchObject({ status: 409, code: 'TENANT_EXISTS' })
+  expect(await errorOf(restoreTenant(backup, { secrets }))).toMatchObject({ status: 409, code: 'TENANT_EXISTS' })
   const { trash } = await restoreTenant(backup, { mayReplace: true, secrets })
   expect(!!trash && existsSync(join(trash, 'data.db'))).toBe(!isOnPostgres)
   const { headers } = await own.as('user').get(`${own.path}?$count=true`)
@@ -86,8 +87,8 @@ test('a clone has the data of the tenant as it is now, and works apart from it',
   await clone.post(own.path, { name: 'only in the clone' })
   expect((await clone.get(`${own.path}?$count=true`)).headers.get('x-total-count')).toBe('26')
   expect((await own.as('user').get(`${own.path}?$count=true`)).headers.get('x-total-count')).toBe('25')
-  await expect(cloneTenant(own.id, as)).rejects.toMatchObject({ code: 'TENANT_EXISTS' })
-  await expect(cloneTenant(freshId(), freshId())).rejects.toMatchObject({ code: 'TENANT_NOT_FOUND' })
+  expect(await errorOf(cloneTenant(own.id, as))).toMatchObject({ code: 'TENANT_EXISTS' })
+  expect(await errorOf(cloneTenant(freshId(), freshId()))).toMatchObject({ code: 'TENANT_NOT_FOUND' })
 })
 
 test('an encrypted backup contains no readable data, and only its passphrase restores it', async () => {
@@ -100,7 +101,7 @@ test('an encrypted backup contains no readable data, and only its passphrase res
   }
   const as = freshId()
   for (const wrong of [{}, { passphrase: 'another passphrase' }, { identities: [await generateIdentity()] }])
-    await expect(restoreTenant(backup, { as, secrets: wrong })).rejects.toMatchObject({ code: 'WRONG_BACKUP_KEY' })
+    expect(await errorOf(restoreTenant(backup, { as, secrets: wrong }))).toMatchObject({ code: 'WRONG_BACKUP_KEY' })
   expect(await isRegistered(as)).toBe(false)
   expect(await restoreTenant(backup, { as, secrets: { passphrase: 'a long passphrase' } })).toMatchObject({
     tenant: as,
@@ -113,9 +114,11 @@ test('a backup for an age recipient is restored with the identity', async () => 
   const encryption = await createEncryption(undefined, [await identityToRecipient(identity)])
   const { place } = await backUpTenant(await findRecord(id), openTarget(freshTarget()), encryption)
   const [backup, as] = [await findBackup(place), freshId()]
-  await expect(restoreTenant(backup, { as, secrets: { passphrase: 'x' } })).rejects.toThrow('--identity-file')
+  expect((await errorOf(restoreTenant(backup, { as, secrets: { passphrase: 'x' } }))).message).toContain(
+    '--identity-file',
+  )
   expect(await restoreTenant(backup, { as, secrets: { identities: [identity] } })).toMatchObject({ tenant: as })
-  await expect(createEncryption(undefined, ['age1nonsense'])).rejects.toThrow('is not an age recipient')
+  expect((await errorOf(createEncryption(undefined, ['age1nonsense']))).message).toContain('is not an age recipient')
 })
 
 test('a torn, changed or incomplete backup is refused with a sentence, and changes nothing', async () => {
@@ -134,7 +137,7 @@ test('a torn, changed or incomplete backup is refused with a sentence, and chang
   for (const [fault, code] of faults) {
     const { made } = await backUpToFolder(id)
     fault(made.place)
-    await expect(restore(made.place)).rejects.toMatchObject({ code })
+    expect(await errorOf(restore(made.place))).toMatchObject({ code })
   }
   expect((await findRecord(id)).uid).toBe(uid)
   expect(readdirSync(join(config.ATOLL_TENANTS, '.staging'))).toEqual([])
@@ -147,7 +150,7 @@ test('secrets of another installation are refused, or left out and told', async 
   const { made } = await backUpToFolder(id)
   changeManifest(made.place, (manifest) => ({ ...manifest, keys: ['0'.repeat(64)] }))
   const [backup, as] = [await findBackup(made.place), freshId()]
-  await expect(restoreTenant(backup, { as, secrets })).rejects.toMatchObject({ code: 'OTHER_KEYS' })
+  expect(await errorOf(restoreTenant(backup, { as, secrets }))).toMatchObject({ code: 'OTHER_KEYS' })
   expect(await restoreTenant(backup, { as, dropSecrets: true, secrets })).toMatchObject({ lostSecrets: 1 })
 })
 
@@ -163,10 +166,10 @@ test('findBackup returns the latest backup until a time, and ignores a folder wi
   expect((await findBackup(join(to, id))).place).toBe(second.place)
   expect((await findBackup(join(to, id), between)).place).toBe(first.place)
   // Its copy may have writes from after it began.
-  await expect(findBackup(join(to, id), Date.parse(first.created))).rejects.toMatchObject({ code: 'BACKUP_NOT_FOUND' })
+  expect(await errorOf(findBackup(join(to, id), Date.parse(first.created)))).toMatchObject({ code: 'BACKUP_NOT_FOUND' })
   expect((await listBackups(target, id)).map(({ place }) => place)).toEqual([second.place, first.place])
-  await expect(findBackup(join(to, id), 0)).rejects.toMatchObject({ code: 'BACKUP_NOT_FOUND' })
-  await expect(findBackup(join(to, 'nobody'))).rejects.toMatchObject({ code: 'BACKUP_NOT_FOUND' })
+  expect(await errorOf(findBackup(join(to, id), 0))).toMatchObject({ code: 'BACKUP_NOT_FOUND' })
+  expect(await errorOf(findBackup(join(to, 'nobody')))).toMatchObject({ code: 'BACKUP_NOT_FOUND' })
 })
 
 test('findBackup prefers backups of the past to those that were made while the clock was ahead', async () => {
@@ -191,5 +194,5 @@ test('a backup that fails is told and recorded, and leaves nothing behind', asyn
   expect(failed).toEqual([
     { tenant: id, code: 'BACKUP_TARGET_FAILED', message: expect.stringContaining('cannot be written') },
   ])
-  await expect(backUp([freshId()], openTarget(to), undefined)).rejects.toMatchObject({ code: 'TENANT_NOT_FOUND' })
+  expect(await errorOf(backUp([freshId()], openTarget(to), undefined))).toMatchObject({ code: 'TENANT_NOT_FOUND' })
 })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { compile } from '../../src/content/compiler'
+import { errorOf } from '../rejections'
 import { createTempFolder } from '../temp-folder'
 import { statusAndCode } from '../test-tenant'
 import { constantFoldingBomb, createComponentsFixture } from './fixtures'
@@ -277,6 +278,6 @@ test.skipIf(!existsSync('/proc/self/stat'))('a compilation whose process was kil
   const { tenant } = await sharedFixture
   const compiling = compile(tenant, [constantFoldingBomb(60)])
   for (const pid of listCompilerPids()) process.kill(pid, 'SIGKILL')
-  await expect(compiling).rejects.toMatchObject({ status: 503 })
+  expect(await errorOf(compiling)).toMatchObject({ status: 503 })
   expect(listCompilerPids()).toEqual([])
 })

@@ -5,6 +5,7 @@ import { fetchExternalStream } from '../../src/core/http-stream'
 import { countOutboundCalls } from '../../src/core/outbound-calls'
 import type { Problem } from '../../src/core/problem'
 import { isPublic } from '../../src/core/ssrf-guard'
+import { errorOf } from '../rejections'
 
 const bounds = { tenant: 'core', timeout: 5_000, limit: 1_000, privateNetwork: true }
 const openStreams: ReadableStreamDefaultController[] = []
@@ -100,7 +101,7 @@ describe('a server that violates HTTP', () => {
       const limits = { ...bounds, head: 300 }
       const { port } = misbehavingServer.address() as AddressInfo
       const answer = fetchExternalStream(`http://127.0.0.1:${port}${path}`, init, limits)
-      await expect(answer).rejects.toMatchObject({ status: 502, code: 'OUTSIDE_UNREACHABLE' })
+      expect(await errorOf(answer)).toMatchObject({ status: 502, code: 'OUTSIDE_UNREACHABLE' })
       expect(paths.filter((one) => one === path)).toHaveLength(1)
     }
   })

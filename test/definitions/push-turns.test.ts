@@ -4,6 +4,7 @@ import { pullFolder, pushFolder } from '../../src/definitions/folder-push'
 import { kinds } from '../../src/definitions/kinds'
 import { openLocalTarget } from '../../src/definitions/target'
 import { createTempFolder } from '../fakes/cli'
+import { errorOf } from '../rejections'
 import { createTestTenant } from '../test-tenant'
 
 afterEach(() => mock.restore())
@@ -68,12 +69,12 @@ test.each([
   }) as never)
   await write(folder, 'blocks/hero.json', { content: 'Mine' })
   await write(folder, 'lambdas/one.ts', 'export default () => 1')
-  await expect(pushFolder(target, folder)).rejects.toMatchObject({
+  expect(await errorOf(pushFolder(target, folder))).toMatchObject({
     ...{ status: 412, message: expect.stringContaining('1 of 2 changes are made.') },
   })
   expect(spy).toHaveBeenCalled()
   expect((await admin.get(`/blocks/${_id}`)).body.content).toBe('Theirs')
-  await expect(pushFolder(target, folder)).rejects.toMatchObject({ status: 412 })
+  expect(await errorOf(pushFolder(target, folder))).toMatchObject({ status: 412 })
   await pullFolder(target, folder)
   await write(folder, 'blocks/hero.json', { content: 'Both' })
   expect((await pushFolder(target, folder)).changes).toMatchObject([{ action: 'change', name: 'hero' }])

@@ -4,6 +4,7 @@ import { kinds } from '../../src/definitions/kinds'
 import { OPERATOR, openLocalTarget, openRemoteTarget } from '../../src/definitions/target'
 import { handleRequest } from '../../src/gateway'
 import { createTempFolder } from '../fakes/cli'
+import { errorOf } from '../rejections'
 import { createTestTenant, withoutRateLimits } from '../test-tenant'
 import { createRichTenant, readTexts, SECRETS } from './fixtures'
 
@@ -46,7 +47,7 @@ test('a tenant with things of every kind has the same bytes after a push into an
   expect(all).not.toMatch(/"(_id|created|updated)"|[0-9a-f]{8}-[0-9a-f]{4}-7/)
 
   const target = openRemoteTarget(server.url.href, to.tokens.admin, to.id)
-  await expect(pushFolder(target, first)).rejects.toMatchObject({ code: 'MISSING_SECRETS' })
+  expect(await errorOf(pushFolder(target, first))).toMatchObject({ code: 'MISSING_SECRETS' })
   expect((await to.as('admin').get('/blueprints')).body).toEqual([])
   await pushFolder(target, first, { readSecret })
   await pullFolder(target, second)

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun
 import { deflateSync } from 'node:zlib'
 import type { ThumbnailOrder } from '../../src/files/thumbnails/order'
 import { runThumbnailProcess } from '../../src/files/thumbnails/thumbnail-process'
+import { errorOf } from '../rejections'
 import { createTestTenant, statusAndCode, withoutRateLimits } from '../test-tenant'
 import { fileClient, listStored } from './fixtures'
 import { inspect, makeAnimatedWebp, makeCmykJpeg, makeJpeg, makePng, wrapPng } from './pictures'
@@ -93,7 +94,7 @@ describe('hostile pictures', () => {
 
   test('a picture whose format is not the detected one is refused', async () => {
     const picture = new Blob([new Uint8Array(await makeJpeg(60, 30))])
-    await expect(runThumbnailProcess(owner, picture, order, collect)).rejects.toMatchObject({ status: 415 })
+    expect(await errorOf(runThumbnailProcess(owner, picture, order, collect))).toMatchObject({ status: 415 })
   })
 })
 
@@ -105,7 +106,7 @@ describe('processes of thumbnails', () => {
   test('a process ends itself beyond its memory and beyond its time', async () => {
     expect((await runThumbnailProcess(owner, large, order, collect, limits)).length).toBeGreaterThan(100)
     for (const limit of [{ memoryBytes: 100 << 20 }, { timeMs: 10 }])
-      await expect(runThumbnailProcess(owner, large, order, collect, { ...limits, ...limit })).rejects.toMatchObject({
+      expect(await errorOf(runThumbnailProcess(owner, large, order, collect, { ...limits, ...limit }))).toMatchObject({
         message: 'No thumbnail can be made of this picture: it takes too much time or memory.',
       })
   })
@@ -120,7 +121,7 @@ describe('processes of thumbnails', () => {
         const made = runThumbnailProcess(owner, large, order, collect)
         const { value: child } = spawn.mock.results.at(-1)! as { value: Bun.Subprocess }
         child.kill(signal)
-        await expect(made).rejects.toMatchObject(expected)
+        expect(await errorOf(made)).toMatchObject(expected)
       }
     } finally {
       spawn.mockRestore()

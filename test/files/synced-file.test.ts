@@ -2,6 +2,7 @@ import { expect, spyOn, test } from 'bun:test'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSyncedFile } from '../../src/files/synced-file'
+import { errorOf } from '../rejections'
 import { createTempFolder } from '../temp-folder'
 import { sha256Of } from './fixtures'
 
@@ -26,6 +27,6 @@ test('a large file is synchronized while it grows, and has all parts in their or
 
 test('a file that is there already is not written to', async () => {
   await Bun.write(path, 'first')
-  await expect(createSyncedFile(path)).rejects.toMatchObject({ code: 'EEXIST' })
+  expect(await errorOf(createSyncedFile(path))).toMatchObject({ code: 'EEXIST' })
   expect(await Bun.file(path).text()).toBe('first')
 })

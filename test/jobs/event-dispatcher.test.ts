@@ -5,6 +5,7 @@ import { enqueue, type NewJob } from '../../src/jobs/queue'
 import { runDueJobs } from '../../src/jobs/runner'
 import type { JobHandler } from '../../src/jobs/worker'
 import type { Tenant } from '../../src/tenancy/tenants'
+import { errorOf } from '../rejections'
 import { useTestArea } from '../test-area'
 import { createTestTenant } from '../test-tenant'
 
@@ -157,7 +158,7 @@ describe('the event dispatcher', () => {
           throw new Error('The power failed.')
         })) as Tenant['write'],
     }
-    await expect(eventDispatcher.collect(failing)).rejects.toThrow('power failed')
+    expect((await errorOf(eventDispatcher.collect(failing))).message).toContain('power failed')
     expect([await cursor(), await tenant.db.query("select 1 from jobs where kind = 'heard'")]).toEqual([undefined, []])
     await runDueJobs(tenant)
     expect(numbersOf('ada')).toEqual([1])
@@ -168,7 +169,7 @@ describe('the event dispatcher', () => {
     await emitNumbers(1)
     await tenant.write((tx) => enqueue(tenant, tx, { kind: 'heard', payload: { name: 'other', n: 2 } }))
     failingTenants.add(id)
-    await expect(runDueJobs(tenant)).rejects.toThrow('subscriber fails')
+    expect((await errorOf(runDueJobs(tenant))).message).toContain('subscriber fails')
     expect([numbersOf('ada'), numbersOf('other')]).toEqual([[], [2]])
     failingTenants.delete(id)
     await runDueJobs(tenant)

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { DatabasePool } from '../../src/storage/pool'
 import type { Migrations } from '../../src/storage/port'
 import { queryDatabase, startBouncer } from '../fakes/postgres'
+import { errorOf } from '../rejections'
 import { databaseUrl, postgres } from '../storage/engines'
 
 const migrations: Migrations = {
@@ -38,13 +39,13 @@ describe.skipIf(!databaseUrl)('tenants of one bucket', async () => {
 
   test('tenants of one bucket cannot insert or reassign rows for another tenant', async () => {
     const foreign = `insert into notes (tenant_id, id, owner) values ('${other.identity}', 'b', 'one')`
-    await expect(one.write((tx) => tx.query(foreign))).rejects.toThrow()
+    await errorOf(one.write((tx) => tx.query(foreign)))
     const reassigning = `update notes set tenant_id = '${other.identity}'`
-    await expect(one.write((tx) => tx.query(reassigning))).rejects.toThrow()
+    await errorOf(one.write((tx) => tx.query(reassigning)))
   })
 
   test('a read cannot write, and a setting that it changes does not persist on its connection', async () => {
-    await expect(one.db.query("insert into notes (id, owner) values ('c', 'one')")).rejects.toThrow()
+    await errorOf(one.db.query("insert into notes (id, owner) values ('c', 'one')"))
     await one.db.query("select set_config('app.tenant', ?, false)", [other.identity]).catch(() => {})
     for (let n = 0; n < 30; n++) expect(await one.db.query('select owner from notes')).not.toEqual([['nobody']])
   })
@@ -67,8 +68,8 @@ describe.skipIf(!databaseUrl)('tenants of one bucket', async () => {
     expect(await held.db.query('select id from notes')).toEqual([['a']])
     await storage.retire(place3, migrations)
     const gone = { status: 404, code: 'TENANT_NOT_FOUND' }
-    await expect(store.db.query('select 1')).rejects.toMatchObject(gone)
-    await expect(held.write((tx) => tx.query('delete from notes'))).rejects.toMatchObject(gone)
+    expect(await errorOf(store.db.query('select 1'))).toMatchObject(gone)
+    expect(await errorOf(held.write((tx) => tx.query('delete from notes')))).toMatchObject(gone)
     expect(await next.db.query('select id from notes')).toEqual([])
     const rows = await queryDatabase(
       databaseUrl!,

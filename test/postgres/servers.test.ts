@@ -10,6 +10,7 @@ import { announceServer, findLocalFilesRisk, listLiveServers } from '../../src/t
 import { tenants } from '../../src/tenancy/tables'
 import { createTempFolder, runAtoll } from '../fakes/cli'
 import { fileClient, listStored } from '../files/fixtures'
+import { errorOf } from '../rejections'
 import { createTestTenant } from '../test-tenant'
 import { waitUntil } from '../wait-until'
 
@@ -40,7 +41,7 @@ test.skipIf(!config.ATOLL_DATABASE_URL)(
       await alone[Symbol.asyncDispose]()
       await beatElsewhere()
       expect(await findLocalFilesRisk()).toContain(OTHER)
-      await expect(prepareMove(t.id, 'sqlite')).rejects.toMatchObject({
+      expect(await errorOf(prepareMove(t.id, 'sqlite'))).toMatchObject({
         status: 409,
         code: 'SEVERAL_SERVERS',
         message: expect.stringContaining(OTHER),

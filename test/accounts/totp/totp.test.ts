@@ -8,6 +8,7 @@ import { codeAt, decodeBase32, stepAt } from '../../../src/accounts/totp/codes'
 import { getUser } from '../../../src/accounts/users/users'
 import { now } from '../../../src/core/clock'
 import { setServer } from '../../../src/tenancy/client-connection'
+import { errorOf } from '../../rejections'
 import { callApi, createTestTenant, statusAndCode, type TestResponse } from '../../test-tenant'
 import { createMailFixture, password } from '../mail/mail-fixtures'
 import { advanceClock, bearer, MINUTE, resetClock } from '../session-fixtures'
@@ -93,7 +94,7 @@ describe('TOTP as a second factor', () => {
     await tenant.write((tx) => tx.update(users).set({ password: 'another hash' }).where(eq(users._id, user._id)))
     const answer = { request: new Request(origin), set: { headers: {} } }
     const signedIn = completeFirstFactor(tenant, verified, undefined, answer)
-    await expect(signedIn).rejects.toMatchObject({ status: 401, code: 'INVALID_CREDENTIALS' })
+    expect(await errorOf(signedIn)).toMatchObject({ status: 401, code: 'INVALID_CREDENTIALS' })
     expect(await tenant.db.$count(oneTimeTokens, eq(oneTimeTokens.purpose, 'secondFactor'))).toBe(0)
   })
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { handleRequest } from '../../../src/gateway'
 import { type OpenaiServer, startOpenai } from '../../fakes/openai-server'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { errorOf } from '../../rejections'
 import { statusAndCode } from '../../test-tenant'
 import { createKnowledgeFixture, type KnowledgeFixture } from './knowledge-fixtures'
 
@@ -112,7 +113,7 @@ describe('a changed embedding model', () => {
     const refused = await send('after')
     expect(statusAndCode(refused)).toEqual([409, 'EMBEDDING_MISMATCH'])
     expect(refused.body.details).toEqual({ model: 'words-64', dimension: 64 })
-    await expect(retrieve('before')).rejects.toMatchObject({ code: 'EMBEDDING_MISMATCH' })
+    expect(await errorOf(retrieve('before'))).toMatchObject({ code: 'EMBEDDING_MISMATCH' })
     await use({ embeddingModel: 'words-64' })
     expect((await send('after')).status).toBe(201)
     // A provider may change the dimension of a model under the same name.

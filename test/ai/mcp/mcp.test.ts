@@ -4,6 +4,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Server } from 'bun'
 import { listen } from '../../../src/gateway'
 import { bearer, signInForCookie, signInForTokens } from '../../accounts/session-fixtures'
+import { errorOf } from '../../rejections'
 import { callApi, createTestTenant, fullAccessRules, statusAndCode, type TestUser } from '../../test-tenant'
 
 setDefaultTimeout(30_000)
@@ -93,8 +94,8 @@ describe('an MCP assistant', () => {
       result: { error: { code: 'ENTITY_NOT_FOUND' } },
     })
     for (const name of ['fly', 'find_wages', 'create_news', '__proto__'])
-      await expect(client.callTool({ name, arguments: {} })).rejects.toMatchObject({ code: -32602 })
-    await expect(client.listTools({ cursor: 'x' })).rejects.toMatchObject({ code: -32602 })
+      expect(await errorOf(client.callTool({ name, arguments: {} }))).toMatchObject({ code: -32602 })
+    expect(await errorOf(client.listTools({ cursor: 'x' }))).toMatchObject({ code: -32602 })
   })
 
   test('an assistant lists and reads only the blueprints that its user may see, without hidden fields; others get error -32002', async () => {
@@ -112,7 +113,7 @@ describe('an MCP assistant', () => {
       'atoll://blueprints/%00',
       'file:///etc/passwd',
     ])
-      await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32002 })
+      expect(await errorOf(client.readResource({ uri }))).toMatchObject({ code: -32002 })
     const { resources: all } = await (await connectAs('admin')).client.listResources()
     expect(all.map(({ name }) => name)).toEqual(['books', 'news', 'wages'])
   })
@@ -137,7 +138,7 @@ describe('an MCP assistant', () => {
     expect((await call('add', { a: 2, b: 3 })).failed).toBe(true)
     await admin.put(`/integrations/${body._id}`, { active: false })
     expect(await names()).not.toContain('add')
-    await expect(client.callTool({ name: 'add', arguments: {} })).rejects.toMatchObject({ code: -32602 })
+    expect(await errorOf(client.callTool({ name: 'add', arguments: {} }))).toMatchObject({ code: -32602 })
   })
 })
 
@@ -174,13 +175,13 @@ describe('the rights of an assistant', () => {
     expect((await call('create_notes')).failed).toBe(false)
     await admin.put('/blueprints/notes', { permissions: [{ operation: 'read', scope: 'user', roleBased: ['user'] }] })
     expect((await names()).filter((name) => name.endsWith('notes'))).toEqual(['find_notes', 'get_notes'])
-    await expect(client.callTool({ name: 'create_notes', arguments: {} })).rejects.toMatchObject({ code: -32602 })
+    expect(await errorOf(client.callTool({ name: 'create_notes', arguments: {} }))).toMatchObject({ code: -32602 })
     await admin.delete('/blueprints/notes?force=true')
     expect((await names()).filter((name) => name.endsWith('notes'))).toEqual([])
     const { token } = await signInForTokens(testTenant, 'other')
     const leaving = await connectAssistant(bearer(token))
     await callApi('POST', `${testTenant.origin}/api/logout`, { headers: bearer(token) })
-    await expect(leaving.client.listTools()).rejects.toMatchObject({ code: 401 })
+    expect(await errorOf(leaving.client.listTools())).toMatchObject({ code: 401 })
   })
 
   test('an API token limits an assistant to its scopes', async () => {
@@ -192,7 +193,7 @@ describe('the rights of an assistant', () => {
       })
       return { 'x-api-key': body.token as string }
     }
-    await expect(connectAssistant(await limited(['entities:write']))).rejects.toMatchObject({ code: 403 })
+    expect(await errorOf(connectAssistant(await limited(['entities:write'])))).toMatchObject({ code: 403 })
     const { body: lambda } = await testTenant
       .as('admin')
       .post('/lambdas', { name: 'one', code: 'export default () => 1' })
@@ -203,7 +204,7 @@ describe('the rights of an assistant', () => {
     expect((await reader.call('create_books', { title: 'x' })).result.error.code).toBe('FORBIDDEN')
     expect((await reader.call('one')).result.error.message).toContain('lambdas:write')
     expect((await reader.client.listResources()).resources).toEqual([])
-    await expect(reader.client.readResource({ uri: 'atoll://blueprints/books' })).rejects.toMatchObject({
+    expect(await errorOf(reader.client.readResource({ uri: 'atoll://blueprints/books' }))).toMatchObject({
       code: -32002,
     })
   })
@@ -213,11 +214,11 @@ describe('the rights of an assistant', () => {
     const otherTenantAssistant = await connectAssistant({ 'x-api-key': otherTenant.tokens.admin }, otherTenant.id)
     expect(await otherTenantAssistant.names()).toEqual([])
     expect((await otherTenantAssistant.client.listResources()).resources).toEqual([])
-    await expect(otherTenantAssistant.client.readResource({ uri: 'atoll://blueprints/books' })).rejects.toMatchObject({
+    expect(await errorOf(otherTenantAssistant.client.readResource({ uri: 'atoll://blueprints/books' }))).toMatchObject({
       code: -32002,
     })
-    await expect(connectAssistant({ 'x-api-key': otherTenant.tokens.admin })).rejects.toMatchObject({ code: 401 })
-    await expect(connectAssistant({})).rejects.toMatchObject({ code: 401 })
+    expect(await errorOf(connectAssistant({ 'x-api-key': otherTenant.tokens.admin }))).toMatchObject({ code: 401 })
+    expect(await errorOf(connectAssistant({}))).toMatchObject({ code: 401 })
   })
 })
 

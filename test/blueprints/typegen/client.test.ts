@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { listen } from '../../../src/gateway'
+import { errorOf } from '../../rejections'
 import { createTestTenant, fullAccessRules } from '../../test-tenant'
 import { COMPILES_CLEANLY, compileTypeScript } from './typescript-compiler'
 
@@ -206,7 +207,8 @@ describe('the generated client', () => {
     }
     await orderItems().remove('one')
     expect(await statusAndCodeOf(orderItems().get('one'))).toEqual([404, 'ENTITY_NOT_FOUND'])
-    for (const identifier of ['', '.', '..']) await expect(orderItems().get(identifier)).rejects.toThrow(TypeError)
+    for (const identifier of ['', '.', '..'])
+      expect(await errorOf(orderItems().get(identifier))).toBeInstanceOf(TypeError)
   })
 
   test('list, export and count of the client agree on filters and full-text search, and list sorts, pages and populates', async () => {
@@ -269,8 +271,8 @@ describe('the generated client', () => {
 
   test('the client throws a TypeError for values that a query cannot express, and an AtollError for unknown fields', async () => {
     for (const query of [{ title: '' }, { title: 'undefined' }, { title: null }, { title: { $gt: '' } }])
-      await expect(orderItems().list(query), JSON.stringify(query)).rejects.toThrow(TypeError)
-    await expect(orderItems().list({ title: { $in: [] } })).rejects.toThrow(TypeError)
+      expect(await errorOf(orderItems().list(query)), JSON.stringify(query)).toBeInstanceOf(TypeError)
+    expect(await errorOf(orderItems().list({ title: { $in: [] } }))).toBeInstanceOf(TypeError)
     for (const list of [['a,b'], ['']]) expect(await orderItems().list({ title: { $in: list } })).toEqual([])
     expect(await statusAndCodeOf(orderItems().list({ nothing: 1 }))).toEqual([400, 'INVALID_INPUT'])
   })
@@ -381,7 +383,7 @@ describe('the generated client', () => {
     expect(await statusAndCodeOf(listWithAnswer(500, 'null'))).toEqual([500, 'HTTP_500'])
     expect(await statusAndCodeOf(listWithAnswer(500, ''))).toEqual([500, 'HTTP_500'])
     const signal = AbortSignal.abort()
-    await expect(orderItems().list({}, { signal })).rejects.toThrow('abort')
+    expect((await errorOf(orderItems().list({}, { signal }))).message).toContain('abort')
     const unreachable = fixture.createClient({ url: 'http://127.0.0.1:1', tenant: fixture.id }).entities('authors')
     await expect(unreachable.list()).rejects.not.toBeInstanceOf(fixture.AtollError)
   })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { paddle } from '../../../../src/payments/providers/paddle/provider'
 import { startPaddle } from '../../../fakes/vendors/paddle'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
+import { errorOf } from '../../../rejections'
 import { createOrder, createResolvedConnection, createSubscriptionRow } from '../provider-fixtures'
 
 const vendor = await startPaddle()
@@ -54,7 +55,7 @@ test('a Paddle checkout creates a price for a dynamic amount and for a coupon', 
 
 test('a Paddle checkout without a price id is rejected with 400 MISSING_EXTERNAL_PRICE_ID before Paddle is asked', async () => {
   const before = vendor.seen.length
-  await expect(paddle.createCheckout(resolvedConnection, createOrder())).rejects.toMatchObject({
+  expect(await errorOf(paddle.createCheckout(resolvedConnection, createOrder()))).toMatchObject({
     status: 400,
     code: 'MISSING_EXTERNAL_PRICE_ID',
   })

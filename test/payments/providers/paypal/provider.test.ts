@@ -4,6 +4,7 @@ import { paypal } from '../../../../src/payments/providers/paypal/provider'
 import { startPaypal } from '../../../fakes/vendors/paypal'
 import { hasSpecs } from '../../../fakes/vendors/specs'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
+import { errorOf } from '../../../rejections'
 import {
   captureLeaks,
   createOrder,
@@ -84,7 +85,7 @@ test('a PayPal checkout overrides the price of the regular cycle for a dynamic a
 test('a PayPal checkout without a plan id is rejected with 400 MISSING_EXTERNAL_PRICE_ID before PayPal is asked', async () => {
   const before = vendor.seen.length
   const yearly = createOrder({ externalIds, billingCycle: 'yearly' })
-  await expect(paypal.createCheckout(resolvedConnection, yearly)).rejects.toMatchObject({
+  expect(await errorOf(paypal.createCheckout(resolvedConnection, yearly))).toMatchObject({
     status: 400,
     code: 'MISSING_EXTERNAL_PRICE_ID',
   })

@@ -3,6 +3,7 @@ import { toStripeAmount } from '../../../../src/payments/providers/stripe/amount
 import { stripe } from '../../../../src/payments/providers/stripe/provider'
 import { STRIPE_KEY, startStripe } from '../../../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
+import { errorOf } from '../../../rejections'
 import {
   captureLeaks,
   createOrder,
@@ -68,7 +69,7 @@ test('a Stripe checkout with requireExternalPrice gets 400 MISSING_EXTERNAL_PRIC
     metadata: { apiUrl: vendor.url, requireExternalPrice: true },
   })
   const before = vendor.seen.length
-  await expect(stripe.createCheckout(strict, createOrder())).rejects.toMatchObject({
+  expect(await errorOf(stripe.createCheckout(strict, createOrder()))).toMatchObject({
     status: 400,
     code: 'MISSING_EXTERNAL_PRICE_ID',
   })
