@@ -16,6 +16,10 @@ const isInstalled = (program: string) => {
   return found
 }
 
+/** The file of openapi-generator-cli. Its client takes minutes to compile. */
+const { TEST_JAVA_GENERATOR: JAVA_GENERATOR = '' } = process.env
+if (!JAVA_GENERATOR) console.warn('Skipped: TEST_JAVA_GENERATOR is not set. CONTRIBUTING.md says what it is.')
+
 const HEY_API = join(import.meta.dir, 'hey-api')
 const HEY_API_PATH = { PATH: [join(HEY_API, 'node_modules/.bin'), path].join(':') }
 function isHeyApiInstalled() {
@@ -70,6 +74,22 @@ describe('generated clients sign in, create a blueprint and an entity, change it
     expect([code, err]).toEqual([0, ''])
     expect(JSON.parse(out)).toEqual(changedEntity)
   })
+
+  test.skipIf(!JAVA_GENERATOR || !isInstalled('mvn'))('in Java', async () => {
+    const { server, folder } = await describeServer()
+    await using _ = server
+    const generate = ['java', '-jar', JAVA_GENERATOR, 'generate', '-i', 'api.json', '-g', 'java', '-o', 'java']
+    expect((await run(generate, folder)).code).toBe(0)
+    const project = join(folder, 'java')
+    copyFileSync(join(PROGRAMS, 'Program.java.txt'), join(project, 'src/main/java/Program.java'))
+    const goals = ['compile', 'dependency:build-classpath', '-Dmdep.outputFile=classpath.txt']
+    const built = await run(['mvn', '-q', '-B', ...goals], project)
+    expect([built.code, built.out]).toEqual([0, expect.not.stringContaining('ERROR')])
+    const classes = `target/classes:${readFileSync(join(project, 'classpath.txt'), 'utf8')}`
+    const { out, err, code } = await run(['java', '-cp', classes, 'Program', server.url], project)
+    expect([code, err]).toEqual([0, ''])
+    expect(JSON.parse(out)).toEqual(changedEntity)
+  }, 900_000)
 
   test.skipIf(!isHeyApiInstalled())('in TypeScript, with another generator and in strict mode', async () => {
     const { server, folder } = await describeServer()

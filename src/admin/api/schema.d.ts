@@ -1404,8 +1404,7 @@ export interface components {
             create?: boolean | null;
         };
         BlueprintDryRun: {
-            /** @constant */
-            dryRun: true;
+            dryRun: boolean;
             entities: number;
             breaking: number;
             rewritten: number;
@@ -1803,8 +1802,7 @@ export interface components {
             };
         };
         DeletedTenant: {
-            /** @constant */
-            success: true;
+            success: boolean;
             trash: string | null;
         };
         Deployment: {
@@ -1916,8 +1914,7 @@ export interface components {
         EmbeddingRequestEncodingFormat: "float" | "base64";
         EmbeddingRequestInput: string | string[];
         EntitiesDeleted: {
-            /** @constant */
-            success: true;
+            success: boolean;
             deletedCount: number;
         };
         Entity: {
@@ -1954,8 +1951,7 @@ export interface components {
             entity?: components["schemas"]["Entity"];
         };
         EntityDeleted: {
-            /** @constant */
-            success: true;
+            success: boolean;
             identifier: string;
         };
         EntityImportResult: {
@@ -3794,8 +3790,7 @@ export interface components {
             subscriptions: number;
         };
         Success: {
-            /** @constant */
-            success: true;
+            success: boolean;
         };
         SupportLink: {
             link: string;
@@ -3896,8 +3891,7 @@ export interface components {
             name?: string;
             tool_calls?: components["schemas"]["ThreadMessageToolCall"][];
             tool_call_id?: string;
-            /** @constant */
-            incomplete?: true;
+            incomplete?: boolean;
             timestamp: string;
         } & {
             [key: string]: unknown;
@@ -4052,15 +4046,13 @@ export interface components {
             fileIds?: string[];
         };
         VectorStoreCleared: {
-            /** @constant */
-            success: true;
+            success: boolean;
             message: string;
             clearedCount: number;
             vectorStoreId: string;
         };
         VectorStoreCreated: {
-            /** @constant */
-            success: true;
+            success: boolean;
             message: string;
             vectorStore: components["schemas"]["VectorStore"];
         };
@@ -4084,8 +4076,7 @@ export interface components {
             };
         };
         VectorStoreUploaded: {
-            /** @constant */
-            success: true;
+            success: boolean;
             message: string;
             fileId: string;
             vectorStoreId: string;
@@ -4135,8 +4126,7 @@ export interface components {
             invites: components["schemas"]["Invite"][];
         };
         WorkspaceRemoved: {
-            /** @constant */
-            success: true;
+            success: boolean;
             entities: number;
         };
         WorkspaceSubscription: {

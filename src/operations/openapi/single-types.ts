@@ -14,11 +14,13 @@ const KEYWORDS_BY_TYPE: Record<string, string[]> = {
 
 /**
  * Returns a schema in which each part has one type, or one and null, because generators know no lists of types and no
- * enums of several types. A list of types becomes a union; what the types share stays beside it.
+ * enums of several types. A list of types becomes a union; what the types share stays beside it. A constant boolean becomes
+ * any boolean, because generators for Java write no valid code for it.
  */
 export function withSingleTypes(schema: Schema): Schema {
   const mapped = mapParts(schema, (part) => withSingleTypes(part))
   if (Array.isArray(mapped.enum)) return splitChoices(mapped, mapped.enum)
+  if (typeof mapped.const === 'boolean') return toBoolean(mapped)
   const { type, anyOf } = mapped
   if (!Array.isArray(type)) return mapped
   if (type.length === 1) return { ...mapped, type: type[0] }
@@ -35,6 +37,8 @@ export function withSingleTypes(schema: Schema): Schema {
   }
 }
 
+const toBoolean = ({ const: _, ...schema }: Schema): Schema => ({ ...schema, type: 'boolean' })
+
 /** Returns a schema of choices: an enum of texts or integers, constants, or a union of these. */
 function splitChoices(schema: Schema, choices: unknown[]): Schema {
   const { enum: _, type: __, ...rest } = schema
@@ -42,15 +46,12 @@ function splitChoices(schema: Schema, choices: unknown[]): Schema {
   const parts = [...byType].flatMap(([type, values]): Schema[] => {
     if (type === 'null') return [{ type }]
     if (type === 'string' || type === 'integer') return [{ type, enum: values, ...variableNames(values) }]
-    return type === 'boolean' && values.length === 2
-      ? [{ type }]
-      : values.map((value) => ({ ...(isScalarType(type) && { type }), const: value }))
+    if (type === 'boolean') return [{ type }]
+    return values.map((value) => ({ ...(type === 'number' && { type }), const: value }))
   })
   if (parts.length === 1) return { ...rest, ...parts[0] }
   return { ...rest, anyOf: parts }
 }
-
-const isScalarType = (type: string) => type === 'number' || type === 'boolean'
 
 function typeOf(value: unknown): string {
   if (value === null) return 'null'

@@ -23,6 +23,7 @@ const EXAMPLES: Record<string, string> = {
   $qProps: 'title',
   $select: 'title,done',
   $sort: '-created',
+  $timezone: 'Europe/Lisbon',
   billableEntityType: 'user',
   cron: '0 9 * * 1-5',
   download: 'true',
