@@ -75,21 +75,25 @@ describe('generated clients sign in, create a blueprint and an entity, change it
     expect(JSON.parse(out)).toEqual(changedEntity)
   })
 
-  test.skipIf(!JAVA_GENERATOR || !isInstalled('mvn'))('in Java', async () => {
-    const { server, folder } = await describeServer()
-    await using _ = server
-    const generate = ['java', '-jar', JAVA_GENERATOR, 'generate', '-i', 'api.json', '-g', 'java', '-o', 'java']
-    expect((await run(generate, folder)).code).toBe(0)
-    const project = join(folder, 'java')
-    copyFileSync(join(PROGRAMS, 'Program.java.txt'), join(project, 'src/main/java/Program.java'))
-    const goals = ['compile', 'dependency:build-classpath', '-Dmdep.outputFile=classpath.txt']
-    const built = await run(['mvn', '-q', '-B', ...goals], project)
-    expect([built.code, built.out]).toEqual([0, expect.not.stringContaining('ERROR')])
-    const classes = `target/classes:${readFileSync(join(project, 'classpath.txt'), 'utf8')}`
-    const { out, err, code } = await run(['java', '-cp', classes, 'Program', server.url], project)
-    expect([code, err]).toEqual([0, ''])
-    expect(JSON.parse(out)).toEqual(changedEntity)
-  }, 900_000)
+  test.skipIf(!JAVA_GENERATOR || !isInstalled('mvn'))(
+    'in Java',
+    async () => {
+      const { server, folder } = await describeServer()
+      await using _ = server
+      const generate = ['java', '-jar', JAVA_GENERATOR, 'generate', '-i', 'api.json', '-g', 'java', '-o', 'java']
+      expect((await run(generate, folder)).code).toBe(0)
+      const project = join(folder, 'java')
+      copyFileSync(join(PROGRAMS, 'Program.java.txt'), join(project, 'src/main/java/Program.java'))
+      const goals = ['compile', 'dependency:build-classpath', '-Dmdep.outputFile=classpath.txt']
+      const built = await run(['mvn', '-q', '-B', ...goals], project)
+      expect([built.code, built.out]).toEqual([0, expect.not.stringContaining('ERROR')])
+      const classes = `target/classes:${readFileSync(join(project, 'classpath.txt'), 'utf8')}`
+      const { out, err, code } = await run(['java', '-cp', classes, 'Program', server.url], project)
+      expect([code, err]).toEqual([0, ''])
+      expect(JSON.parse(out)).toEqual(changedEntity)
+    },
+    900_000,
+  )
 
   test.skipIf(!isHeyApiInstalled())('in TypeScript, with another generator and in strict mode', async () => {
     const { server, folder } = await describeServer()
