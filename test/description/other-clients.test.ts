@@ -134,6 +134,6 @@ describe('generated clients sign in, create a blueprint and an entity, change it
 /** Returns the Python of a program, which has what the clients that it generates need. */
 function interpreterOf(program: string) {
   const file = Bun.which(program, { PATH: path }) ?? ''
-  const interpreter = readFileSync(file, 'utf8').match(/^#!(\S+)/)?.[1] ?? ''
+  const interpreter = readFileSync(file, 'utf8').match(/^#!(\S*python\S*)/)?.[1] ?? ''
   return existsSync(interpreter) ? interpreter : 'python3'
 }
