@@ -1,26 +1,24 @@
 import { asc, eq } from 'drizzle-orm'
 import type { Ctx, PublicCtx } from '../../accounts/context'
 import { authorizeCostlyRead } from '../../accounts/guard'
-import { fieldTypes } from '../../blueprints/fields'
 import { appliesTo, mayReadField, mayWriteField } from '../../blueprints/permissions'
-import { toSample } from '../../blueprints/sample-entity'
 import type { Definition, Field, Operation } from '../../blueprints/shapes'
 import { blueprints } from '../../blueprints/tables'
 import { assignIdentifiers } from '../../blueprints/typegen/identifiers'
 import { Problem } from '../../core/problem'
 import { weakCached } from '../../core/weak-cache'
 import { EntityVersion, versionParameters } from '../../entities/history/shapes'
-import { asOfParameter, countParameter, jsonContent, toParameter } from '../../entities/parameters'
+import { jsonContent, toParameter } from '../../entities/parameters'
 import { readFairly } from '../../entities/query/fair-reads'
 import { EntityDeleted } from '../../entities/shapes'
 import { linkOriginalRequest } from '../../tenancy/client-connection'
 import { Components } from './components'
 import { buildOpenApi, type Document } from './document'
 import { jsonWithExample, toEntityExamples } from './entity-examples'
-import { toFieldSchema } from './field-schemas'
+import { type DescribedField, describeField, entitySchema, inputSchema, objectSchema } from './entity-schemas'
+import { listOperation } from './list-operation'
 import type { Route } from './operation'
-import { foldName, toItemName, toTypeName, withDistinctGoNames } from './part-names'
-import { isSchema, type Schema } from './schema'
+import type { Schema } from './schema'
 
 /**
  * Returns the OpenAPI document, as JSON in UTF-8, with the blueprints of a tenant: a schema and paths for each, with the
@@ -77,25 +75,6 @@ async function authenticateFor(request: Request, id: string): Promise<Ctx> {
 }
 
 const isSignedIn = (ctx: PublicCtx): ctx is Ctx => ctx.actor !== undefined
-
-/** A field with the schema of its values, in which objects, unions and choices have names. */
-type DescribedField = Field & { described: Schema }
-
-function describeField(field: Field, entity: string, components: Components): Schema {
-  const name = `${entity}${toTypeName(field.key)}`
-  const { title, description, default: value, ...schema } = components.nameParts(toFieldSchema(field), name)
-  const annotations = { ...(title ? { title } : {}), ...(description ? { description } : {}) }
-  const { items } = schema
-  return {
-    ...annotations,
-    ...(hasChoices(schema) ? components.define(schema, name) : schema),
-    ...(hasChoices(items) && { items: components.define(items, toItemName(name)) }),
-    ...(value !== undefined && { default: value }),
-  }
-}
-
-/** Choices have a name, because the same ones occur in entities, drafts and changes. */
-const hasChoices = (schema: unknown): schema is Schema => isSchema(schema) && Array.isArray(schema.enum)
 
 type BlueprintRow = { key: string; name: string; definition: Definition }
 
@@ -227,95 +206,3 @@ const toRoute = (method: string, path: string, detail: Route['hooks']['detail'])
   path,
   hooks: { detail },
 })
-
-function listOperation(fields: DescribedField[], entity: Schema, hasHistory: boolean, example: unknown) {
-  const simple = fields.filter(({ type, multi }) => fieldTypes[type].toIndexKey && !multi)
-  const options = listOptions(simple, hasHistory)
-  const namesInUse = new Set(options.map(({ name }) => foldName(name)))
-  // A filter whose name would be another parameter's in generated code is only in the words.
-  const filters = simple.filter(({ key }) => !namesInUse.has(foldName(key)) && namesInUse.add(foldName(key)))
-  return {
-    description:
-      'Filters: `field=value`, or `field[$gt]=value` with `$lt`, `$gt`, `$lte`, `$gte`, `$ne`, `$in`, `$nin`, `$exists` or `$like`.',
-    parameters: [
-      ...filters.map((field) => {
-        const { default: _, description, title, ...schema } = field.described
-        return {
-          name: field.key,
-          in: 'query',
-          required: false,
-          description: `${title ?? `only this \`${field.key}\``}`,
-          schema,
-          example: toSample(field),
-        }
-      }),
-      ...options,
-    ],
-    responses: { 200: jsonWithExample({ type: 'array', items: entity }, 'A page of entities', example && [example]) },
-  }
-}
-
-function listOptions(simple: Field[], hasHistory: boolean) {
-  const sortable = simple.map(({ key }) => key).join('|')
-  const sort = `^[+-]?(${sortable}|_id|identifier|created|updated)(,[+-]?(${sortable}|_id|identifier|created|updated))*$`
-  return [
-    toParameter([
-      '$limit',
-      'integer',
-      'maximum number of entities to return; at most 1000',
-      { minimum: 0, default: 100 },
-    ]),
-    toParameter(['$page', 'integer', 'page number, starting at 1', { minimum: 0, default: 1 }]),
-    toParameter(['$sort', 'string', 'fields to sort by; "-" before one for descending', { pattern: sort }]),
-    toParameter(countParameter),
-    toParameter(['$q', 'string', 'words that the entity must contain']),
-    ...(hasHistory ? [toParameter(asOfParameter)] : []),
-    toParameter(['$after', 'string', 'the cursor of the `Link` to the next page']),
-  ]
-}
-
-const SYSTEM_FIELDS = { _id: 'string', identifier: 'string', created: 'date-time', updated: 'date-time' }
-
-const entitySchema = (title: string, fields: DescribedField[], properties: Schema): Schema => {
-  const { required, properties: own } = objectSchema(fields, (field) => !!field.required)
-  return {
-    ...{ description: title, type: 'object' },
-    required: [...Object.keys(SYSTEM_FIELDS), 'user', 'workspace', 'metadata', ...(required as string[])],
-    properties: {
-      ...Object.fromEntries(
-        Object.entries(SYSTEM_FIELDS).map(([key, format]) => [
-          key,
-          { type: 'string', ...(format !== 'string' && { format }) },
-        ]),
-      ),
-      user: { type: ['string', 'null'] },
-      workspace: { type: ['string', 'null'] },
-      metadata: properties,
-      ...(own as Schema),
-    },
-  }
-}
-
-const objectSchema = (fields: DescribedField[], isRequired: (field: DescribedField) => boolean): Schema => ({
-  type: 'object',
-  required: fields.filter(isRequired).map(({ key }) => key),
-  properties: withDistinctGoNames(Object.fromEntries(fields.map((field) => [field.key, field.described]))),
-})
-
-/** Returns the schema of an input, in which fields that are not required may be null, which removes them. */
-function inputSchema(fields: DescribedField[], isRequired: (field: DescribedField) => boolean): Schema {
-  const { properties, ...rest } = objectSchema(fields, isRequired)
-  const own = Object.fromEntries(
-    fields.map((field) => {
-      const schema = (properties as Record<string, Schema>)[field.key] ?? {}
-      return [field.key, field.required ? schema : toNullable(schema)]
-    }),
-  )
-  const identifier = { type: ['string', 'null'], description: 'generated by the server if omitted' }
-  return { ...rest, properties: { identifier, ...own } }
-}
-
-function toNullable({ type, $ref, ...schema }: Schema): Schema {
-  if ($ref !== undefined) return { anyOf: [{ $ref }, { type: 'null' }], ...schema }
-  return { ...schema, ...(type !== undefined && { type: [...[type].flat(), 'null'] }) }
-}
