@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { mayConfine, startAsNobody } from '../.release/smoke'
 import { binaryPath } from './fakes/binary'
-import { apiCaller, createTempFolder, runAtoll, startAtoll } from './fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, PASSWORD, runAtoll, startAtoll } from './fakes/cli'
 import { errorOf } from './rejections'
 
 setDefaultTimeout(60_000)
@@ -123,4 +123,20 @@ test('the compiled binary runs no code that a bunfig.toml of its folder names', 
 
 test('the smoke test of a release fails for a program that is no server', async () => {
   expect((await errorOf(startAsNobody(Bun.which('false')!))).message).toContain('printed no link to set it up')
+})
+
+test('the demo of `npm start` has a folder of its own, so that the first tenant made after it answers at localhost', async () => {
+  const at = { at: createTempFolder() }
+  const { scripts } = await Bun.file(join(root, 'package.json')).json()
+  expect(scripts.start).toContain('--env-file=demo.env')
+  const program = [process.execPath, `--env-file=${join(root, 'demo.env')}`, join(root, 'src/main.ts')]
+  const demo = await startAtoll({ ...at, program }, '--demo')
+  await demo.until(/curl .*-d .*\n/)
+  await demo.end('SIGTERM')
+  expect(readdirSync(at.at)).toEqual(['tenants-demo'])
+  await createTenantByCli(at, 'acme')
+  await using server = await startAtoll(at)
+  const credentials = { username: 'root', password: PASSWORD, authType: 'oauth' }
+  const signedIn = await apiCaller(server.url)('POST', '/api/signin', credentials)
+  expect([signedIn.status, signedIn.body.payload?.user.username]).toEqual([200, 'root'])
 })
