@@ -176,7 +176,7 @@ export const Settings = Type.Object({
     default: 'Atoll <atoll@localhost>',
     pattern: '^[^\\r\\n]*[^\\s@<>]+@[^\\s@<>]+>?$',
     expected: 'an address such as Atoll <atoll@example.com>',
-    description: 'the sender of mail: Name <address>; tenants whose product has a name send under that name',
+    description: 'the sender of mail: Name <address>; a tenant with a product name sends under that name',
   }),
   ATOLL_TIME_ZONES: textSetting(
     'a folder of compiled time zones, such as /usr/share/zoneinfo; default: the newer of the built-in rules and those of the system',

@@ -25,7 +25,7 @@ export type Filters<K extends Kind> = {
   $q?: string
   /** In which text fields the words are searched for. */
   $qProps?: readonly K['searched'][]
-  /** The time zone in which days begin that a filter names, such as Europe/Lisbon; default: UTC. */
+  /** Time zone for dates without a time in filters, such as Europe/Lisbon; default: UTC. */
   $timezone?: string
 }
 

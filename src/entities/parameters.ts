@@ -18,7 +18,7 @@ export const filterParameters = [
   [
     '$timezone',
     'string',
-    'IANA time zone in which days begin that a filter names, such as Europe/Lisbon; default: UTC',
+    'IANA time zone for dates without a time in filters, such as Europe/Lisbon; default: UTC',
   ],
 ] as const
 /** The parameter that asks for earlier states, of blueprints with a history. */

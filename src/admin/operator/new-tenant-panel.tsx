@@ -17,7 +17,7 @@ const fields: FormField[] = [
   },
   {
     ...{ key: 'name', type: 'string', required: false, title: 'Product', max: 60 },
-    description: 'What mails and pages call it, such as Harbor Desk.',
+    description: 'The name in mails and on pages, such as Harbor Desk.',
   },
   {
     ...{ key: 'hosts', type: 'string', multi: true, required: false, title: 'Hosts' },
