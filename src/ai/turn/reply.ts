@@ -42,7 +42,7 @@ export type ReportedUsage = { prompt_tokens?: unknown; completion_tokens?: unkno
 export type CompletionChunk = {
   error?: unknown
   model?: unknown
-  choices?: ({ delta?: Delta; finish_reason?: unknown } | null)[] | null
+  choices?: ({ delta?: Delta; message?: Delta; finish_reason?: unknown } | null)[] | null
   usage?: ReportedUsage
 }
 
@@ -88,7 +88,9 @@ export class ReplyBuilder {
     const choice = choices?.[0]
     if (!choice) return ''
     this.#finish = toText(choice.finish_reason).slice(0, MAX_FINISH_REASON_LENGTH) || this.#finish
-    const { content, refusal, tool_calls: calls, ...others } = choice.delta ?? {}
+    // Some servers stream one chunk with the whole message. After pieces, it would only repeat them.
+    const said = choice.delta ?? (this.#size ? undefined : choice.message)
+    const { content, refusal, tool_calls: calls, ...others } = said ?? {}
     const members = omitKnown(others, KNOWN_MESSAGE_MEMBERS)
     this.#addSize(countCharacters(members) + countCharacters(calls) + countCharacters(content))
     this.#members = mergeMembers(this.#members, members)

@@ -515,3 +515,17 @@ test('a stream that is split anywhere, in its texts and between its bytes, alway
     }),
   )
 })
+
+test('a chunk with the whole message is taken, and ignored after pieces', async () => {
+  const message = { content: 'Hello there', tool_calls: [{ id: 'a', function: { name: 'ping', arguments: '{}' } }] }
+  const whole: CompletionChunk = { choices: [{ message, finish_reason: 'stop' }] }
+  const toReply = async (chunks: CompletionChunk[]) => {
+    const reply = new ReplyBuilder(OFFERED)
+    await reply.addChunks(chunks, () => {})
+    const { content, calls } = reply.toReply(params)
+    return [content, calls.length]
+  }
+  expect(await toReply([whole])).toEqual(['Hello there', 1])
+  const pieces = ['Hello ', 'there'].map((content) => ({ choices: [{ delta: { content } }] }))
+  expect(await toReply([...pieces, whole])).toEqual(['Hello there', 0])
+})
