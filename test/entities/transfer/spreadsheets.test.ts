@@ -121,12 +121,11 @@ describe.skipIf(!hasLibreOffice && !python)('an export that another program has 
       const file = await exportTo('pandas.csv')
       const script = `
 import sys, pandas
-import { createTempFolder } from '../../temp-folder'
 table = pandas.read_csv(sys.argv[1])
 table.to_csv(sys.argv[1] + ".index")
 table.to_csv(sys.argv[1] + ".plain", index=False)
 table = pandas.read_csv(sys.argv[1], parse_dates=["moment", "day"])
-table["moment"] = pandas.to_datetime(table["moment"], utc=True)
+table["moment"] = pandas.to_datetime(table["moment"].map(pandas.Timestamp), utc=True)
 table.to_csv(sys.argv[1] + ".times", index=False, sep=";", decimal=",")
 `
       expect(run(python!, '-c', script, file)).toBe('')
