@@ -132,16 +132,24 @@ export async function remove(ctx: Ctx, key: string, force: boolean, { request }:
       // Another request may have changed or removed it meanwhile.
       await assertUnchanged(tx, key, request)
       const pointing = references.byTarget.get(key)?.find(({ blueprint }) => blueprint !== key)
-      if (!force && pointing)
-        throw notEmptyProblem(
-          `The blueprint "${pointing.blueprint}" has a relation to this one. Remove that first, or use ?force=true.`,
-        )
-      if (await entityStore().hasEntities(tx, key))
-        throw notEmptyProblem('This blueprint still has entities. Delete them first, or use ?force=true.')
+      if (!force && pointing) throw pointedToProblem(pointing.blueprint)
+      await assertEmptyIn(tx, key)
       await tx.delete(blueprints).where(eq(blueprints.key, key))
     }),
   )
   return success
+}
+
+/** Returns a 409 for a blueprint that another one has a relation to. */
+export const pointedToProblem = (pointing: string) =>
+  notEmptyProblem(`The blueprint "${pointing}" has a relation to this one. Remove that first, or use ?force=true.`)
+
+/** @throws 409 BLUEPRINT_NOT_EMPTY when a blueprint has entities */
+export const assertEmpty = (ctx: Ctx, key: string) => assertEmptyIn(ctx.db, key)
+
+async function assertEmptyIn(db: Db, key: string) {
+  if (await entityStore().hasEntities(db, key))
+    throw notEmptyProblem('This blueprint still has entities. Delete them first, or use ?force=true.')
 }
 
 /** @throws 404, 412 when the blueprint has changed since the caller read it */

@@ -1,6 +1,6 @@
 import type { PublicCtx } from '../accounts/context'
 import { slot } from '../core/extension'
-import type { Tx } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { Model } from './model'
 import type { SchemaDiff } from './schema-diff'
@@ -12,7 +12,7 @@ export type DryRunReport = { entities: number; breaking: number; rewritten: numb
 /** The functions of the area entities that blueprints need. */
 export type EntityStore = {
   /** Returns whether the blueprint has entities. */
-  hasEntities(tx: Tx, blueprint: string): Promise<boolean>
+  hasEntities(db: Db, blueprint: string): Promise<boolean>
   /** Removes all entities in batches. */
   removeAll(ctx: PublicCtx, model: Model): Promise<void>
   /** Undoes interrupted imports. */

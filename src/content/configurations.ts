@@ -62,13 +62,18 @@ type ConfigurationCheck = (ctx: Ctx, metadata: Metadata) => Promise<void>
 /** Checks that other areas run before a write to their configuration, by its key. */
 export const configurationChecks = registry<ConfigurationCheck>('configuration checks')
 
+/** Checks what does not depend on what is stored. @throws 400 */
+export async function validate(ctx: Ctx, { key, public: isPublic, metadata = {} }: NewConfiguration) {
+  assertMayBePublic(key, isPublic)
+  await configurationChecks().get(key)?.(ctx, metadata)
+}
+
 /** Creates a configuration. @throws 400, 409 CONFIGURATION_EXISTS, TOO_MANY_CONFIGURATIONS */
 export async function create(ctx: Ctx, input: NewConfiguration, answer: HttpContext) {
   const { key, public: isPublic = false, kind = '', description = '', metadata = {} } = input
   if (key === APP_CONFIGURATION) throw existsProblem()
-  assertMayBePublic(key, isPublic)
+  await validate(ctx, { key, public: isPublic, metadata })
   const time = toIsoString(now())
-  await configurationChecks().get(key)?.(ctx, metadata)
   const full = mergeMetadata(key, {}, metadata, '/metadata')
   const row = {
     ...{ _id: Bun.randomUUIDv7(), key, public: isPublic, kind, description, version: 1 },
@@ -95,8 +100,7 @@ export async function update(
   { metadata = {}, ...input }: ConfigurationChange,
   answer: HttpContext,
 ) {
-  assertMayBePublic(key, input.public)
-  await configurationChecks().get(key)?.(ctx, metadata)
+  await validate(ctx, { key, public: input.public, metadata })
   return sendConfiguration(await writeMetadata(ctx, key, input, metadata, '/metadata', answer), answer)
 }
 

@@ -42,7 +42,8 @@ export type PlanOptions = {
  * @throws 400 for a reference to nothing, 412 for a resource that has changed since it was pulled
  */
 export function planChanges(files: FileResource[], resources: TenantResource[], options: PlanOptions = {}): Plan {
-  assertReferences(files, resources)
+  const removed = options.prune ? resources.filter(isRemovable) : []
+  assertReferences(files, resources, removed)
   const currentByFile = new Map(
     resources.flatMap((resource) => (resource.file ? [[resource.file, resource] as const] : [])),
   )
@@ -59,7 +60,7 @@ export function planChanges(files: FileResource[], resources: TenantResource[], 
       if (before) changes.push(...planChange(resolve(file), before))
     }
   }
-  if (options.prune) changes.push(...planRemovals(resources))
+  if (options.prune) changes.push(...planRemovals(removed))
   for (const change of changes) assertUnchangedSincePull(change, options.versions)
   const { missing, kept } = secrets
   return { changes, resources, missingSecrets: [...missing].sort(), keptSecrets: [...kept.difference(missing)].sort() }
@@ -108,15 +109,15 @@ function describe({ kind: kindName, definition }: TenantResource, after: Definit
   ]
 }
 
-const planRemovals = (resources: TenantResource[]): PlannedChange[] =>
-  kindNames.toReversed().flatMap((kind) => {
-    const removed = resources.filter((resource) => resource.kind === kind && !resource.file && !isKept(resource))
-    return sortByDependency(removed)
+const planRemovals = (removed: TenantResource[]): PlannedChange[] =>
+  kindNames.toReversed().flatMap((kind) =>
+    sortByDependency(removed.filter((resource) => resource.kind === kind))
       .reverse()
-      .map((before) => ({ action: 'remove', kind, label: before.label, name: before.name, before, details: [] }))
-  })
+      .map((before) => ({ action: 'remove', kind, label: before.label, name: before.name, before, details: [] })),
+  )
 
-const isKept = ({ kind, id, name, definition }: TenantResource) => !!kinds[kind].isKept?.({ id, name, definition })
+const isRemovable = ({ kind, file, id, name, definition }: TenantResource) =>
+  !file && !kinds[kind].isKept?.({ id, name, definition })
 
 /** Returns the file's resource with the values of its secrets: those given, or else those that the tenant has. */
 function resolveSecrets(
@@ -141,13 +142,19 @@ function resolveSecrets(
   return { kind: kindName, label, name, definition: canonicalize(kind, prepared) }
 }
 
-function assertReferences(files: FileResource[], resources: TenantResource[]) {
-  const known = new Set([...files, ...resources].map(({ kind, label }) => `${kind} ${label}`))
+function assertReferences(files: FileResource[], resources: TenantResource[], removed: TenantResource[]) {
+  const toKey = ({ kind, label }: LabeledResource) => `${kind} ${label}`
+  const known = new Set([...files, ...resources].map(toKey))
+  const lost = new Set(removed.filter(({ kind }) => !kinds[kind].isArchived).map(toKey))
   const errors: FieldError[] = []
   for (const { kind, definition, path } of files)
     kinds[kind].mapReferences?.(definition, (target, label) => {
       if (!known.has(`${target} ${label}`))
         errors.push({ path, message: `"${path}" refers to the ${target} "${label}", which does not exist.` })
+      else if (lost.has(`${target} ${label}`)) {
+        const message = `"${path}" refers to the ${target} "${label}", which has no file and would be removed. Add its file, or remove the reference.`
+        errors.push({ path, message })
+      }
       return label
     })
   if (errors.length) badRequest(...errors)

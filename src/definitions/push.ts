@@ -5,7 +5,7 @@ import { isRejection, notFound, Problem } from '../core/problem'
 import { disableIdleTimeout } from '../tenancy/client-connection'
 import { type DefinitionFiles, parseFiles, toResourcePath } from './definition-files'
 import { kinds } from './kinds'
-import type { EntityImpact, KindName, StoredResource } from './kinds/definition-kind'
+import type { EntityImpact, KindName, PlannedResource, StoredResource } from './kinds/definition-kind'
 import { changedProblem, type Plan, type PlannedChange, type PlanOptions, planChanges } from './plan'
 import { readResources, toLabeled, toVersion, type Versions } from './tenant-definitions'
 
@@ -51,9 +51,12 @@ export async function push(ctx: Ctx, input: PushInput, { request }: Pick<HttpCon
   const ids = new Map(plan.resources.map(({ kind, label, id }) => [`${kind} ${label}`, id]))
   const versions: Record<string, string | null> = listKnownVersions(plan)
   const changes: ChangeReport[] = []
+  const planned = listPlanned(plan)
+  const remaining = new Map(planned.map((resource) => [toResourcePath(resource), resource]))
   for (const change of plan.changes) {
     try {
-      await validateChange(ctx, change)
+      if (!change.definition) remaining.delete(toResourcePath(change))
+      await validateChange(ctx, change, planned, { pruneData: !!input.pruneData, remaining: [...remaining.values()] })
     } catch (error) {
       throw explainPartialPush(error, change, plan, { changes, versions })
     }
@@ -91,12 +94,21 @@ function listKnownVersions({ resources, changes }: Plan): Versions {
   return Object.fromEntries(resources.filter((resource) => resource.file && !changing.has(resource)).map(toVersion))
 }
 
+/** Returns all resources as they will be, and those that will be removed last. */
+function listPlanned({ resources, changes }: Plan): PlannedResource[] {
+  const toEntry = (resource: PlannedResource) => [toResourcePath(resource), resource] as const
+  const changed = changes.flatMap(({ definition, ...change }) =>
+    definition ? [toEntry({ ...change, definition })] : [],
+  )
+  return [...new Map([...resources.map(toEntry), ...changed]).values()]
+}
+
 /** Judges a change before any other is made. @throws what the change would */
-async function validateChange(ctx: Ctx, { kind, name, definition, before }: PlannedChange) {
-  if (!definition) return
-  const { nameKey, validate } = kinds[kind]
-  const stored = before && { id: before.id, name: before.name, definition: before.stored }
-  await validate(ctx, { ...definition, [nameKey]: name }, stored)
+async function validateChange(ctx: Ctx, change: PlannedChange, planned: PlannedResource[], removal: RemovalOptions) {
+  const { kind, name, definition, before } = change
+  const { nameKey, validate, validateRemoval } = kinds[kind]
+  if (definition) await validate(ctx, { ...definition, [nameKey]: name }, { before, planned })
+  else await validateRemoval?.(ctx, before!.id, removal)
 }
 
 /** Returns the new version, or null for a resource that is removed or still being changed. */
@@ -159,6 +171,7 @@ function toReport({ action, kind, label, details }: PlannedChange, impact?: Enti
   }
 }
 
+type RemovalOptions = { pruneData: boolean; remaining: PlannedResource[] }
 type Done = { changes: ChangeReport[]; versions: Record<string, string | null> }
 
 /** Returns the error with the changes that are made before it. */

@@ -23,6 +23,7 @@ import { reschedule } from './schedules'
 import type { Filters, IntegrationChange, NewIntegration } from './shapes'
 import { type IntegrationRow, integrations } from './tables'
 import { type Target, validateTarget } from './targets/index'
+import { storedReferences } from './targets/stored-references'
 import { parseTarget, parseTrigger, prefixPaths } from './validation'
 
 const MAX_INTEGRATIONS = 1_000 // per tenant
@@ -185,11 +186,7 @@ export const pluginLookup = slot<(tx: Tx, id: string) => Promise<boolean>>('plug
 
 /** @throws 400 for each reference to something that does not exist */
 async function assertReferencesExist(tx: Tx, row: Pick<IntegrationRow, 'plugin' | 'target'>) {
-  const findToolIds = async (ids: string[]) => {
-    const rows = ids.length ? await tx.select({ _id, triggerKind }).from(integrations).where(inArray(_id, ids)) : []
-    return rows.filter(({ triggerKind }) => triggerKind === 'tool').map(({ _id }) => _id)
-  }
-  const errors: FieldError[] = prefixPaths('/target', await validateTarget(tx, row.target, findToolIds))
+  const errors: FieldError[] = prefixPaths('/target', await validateTarget(storedReferences(tx), row.target))
   if (row.plugin !== null && !(await pluginLookup()(tx, row.plugin)))
     errors.push({ path: '/plugin', message: 'There is no plugin with this id.' })
   if (errors.length) badRequest(...errors)

@@ -72,10 +72,11 @@ const EMPTY_PLUGIN = {
   ...{ account: null, formerUntil: null, lastError: null, failed: null, succeeded: null },
 }
 
-/** Checks the secret and the addresses of a plugin. @throws 400 */
-export function validate({ secret, ...input }: NewPlugin) {
+/** Checks the secret, the addresses and the manifest of a plugin. @throws 400, 502 as `create` does */
+export async function validate(ctx: Ctx, { secret, ...input }: NewPlugin, knownManifestUrl?: string) {
   if (secret) assertSecretLength(secret)
   assertAllowedUrls(listUrls(input))
+  if (input.manifestUrl && input.manifestUrl !== knownManifestUrl) await loadManifest(ctx, input.manifestUrl)
 }
 
 const listUrls = ({ manifestUrl, proxyUrl, subscribedEvents = [] }: PluginChange) => [
@@ -208,7 +209,12 @@ async function assertAvailable(tx: Tx, { _id, name, apiPath }: Pick<PluginRow, '
     .where(and(ne(plugins._id, _id), sameNameOrPath))
   if (others.some((other) => other.name === name))
     throw new Problem(409, 'PLUGIN_EXISTS', 'A plugin with this name already exists. Choose another name.')
-  if (others.length || (apiPath && (RESERVED_PATHS.includes(apiPath) || platformPaths()(apiPath))))
+  if (apiPath) assertPathAvailable(apiPath, !others.length)
+}
+
+/** @throws 409 API_PATH_EXISTS when a plugin or the platform has the path */
+export function assertPathAvailable(apiPath: string, isFree: boolean) {
+  if (!isFree || RESERVED_PATHS.includes(apiPath) || platformPaths()(apiPath))
     throw new Problem(409, 'API_PATH_EXISTS', `/api/${apiPath} is already taken. Choose another path.`)
 }
 

@@ -33,10 +33,10 @@ const push = async (target: DefinitionTarget, folder: string, options: FolderOpt
 const diff = async (target: DefinitionTarget, folder: string, options: FolderOptions = {}) =>
   (await diffFolder(target, folder, options)).changes
 
-/** Other files of this process may allow private networks. */
-function withoutPrivateNetwork(): Disposable {
+/** Other files of this process may set this otherwise. */
+function withPrivateNetwork(setting: 'on' | 'off'): Disposable {
   const before = config.ATOLL_ALLOW_PRIVATE_NETWORK
-  config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
+  config.ATOLL_ALLOW_PRIVATE_NETWORK = setting
   return {
     [Symbol.dispose]() {
       config.ATOLL_ALLOW_PRIVATE_NETWORK = before
@@ -138,18 +138,26 @@ test('a push of what somebody else has changed since the pull is 412 with both s
 
 test('a push that fails says what is made, and the same push finishes it once the file is corrected', async () => {
   const tenant = await createTestTenant()
-  const [target, folder] = [remote(tenant), createTempFolder()]
+  const [target, folder, admin] = [remote(tenant), createTempFolder(), tenant.as('admin')]
+  for (const [name, apiPath] of [
+    ['b', 'one'],
+    ['d', 'two'],
+  ])
+    expect((await admin.post('/plugins', { name, apiPath })).status).toBe(201)
   await write(folder, 'blueprints/a.json', { name: 'A', fields: [title] })
-  await write(folder, 'plugins/b.json', { apiPath: 'ai' })
+  // Both paths are free after the push, but one of them not yet in between.
+  await write(folder, 'plugins/b.json', { apiPath: 'two' })
+  await write(folder, 'plugins/d.json', { apiPath: 'one' })
   await write(folder, 'blocks/c.json', { content: 'C' })
-  const failed = push(target, folder)
-  expect((await errorOf(failed)).message).toContain('The plugin "b": ')
-  expect((await errorOf(failed)).message).toContain('1 of 3 changes are made.')
+  const { message } = await errorOf(push(target, folder))
+  expect(message).toContain('The plugin "b": /api/two is already taken.')
+  expect(message).toContain('1 of 4 changes are made.')
   await write(folder, 'plugins/b.json', { apiPath: 'shop' })
   await write(folder, 'blueprints/a.json', { name: 'Changed', fields: [title] })
   expect(await push(target, folder)).toMatchObject([
     { action: 'change', kind: 'blueprint', name: 'a' },
-    { action: 'create', kind: 'plugin', name: 'b' },
+    { action: 'change', kind: 'plugin', name: 'b' },
+    { action: 'change', kind: 'plugin', name: 'd' },
     { action: 'create', kind: 'block', name: 'c' },
   ])
 })
@@ -167,6 +175,60 @@ test.each<[string, string, string | object, string]>([
     'plugins/p.json',
     { subscribedEvents: [{ hookUrl: 'https://127.0.0.1/' }] },
     'This URL is not on the public internet.',
+  ],
+  ['a path of a plugin that the platform has', 'plugins/p.json', { apiPath: 'ai' }, '/api/ai is already taken.'],
+  ['a path that another plugin keeps', 'plugins/p.json', { apiPath: 'kept' }, '/api/kept is already taken.'],
+  [
+    'an agent whose connection is no model',
+    'agents/a.json',
+    { sourceId: 'Site' },
+    'There is no integration source of the kind openai with this id.',
+  ],
+  [
+    'an agent with a tool that is none',
+    'agents/a.json',
+    { sourceId: 'echo', tools: ['Hook'] },
+    'There is no integration with the trigger tool and this id.',
+  ],
+  [
+    'a mail by a connection that sends none',
+    'integrations/i.json',
+    {
+      trigger: { kind: 'webhook' },
+      target: { kind: 'email', sourceId: 'Site', to: 'a@b.test', subject: 'x', text: 'x' },
+    },
+    'There is no integration source of the kind email with this id.',
+  ],
+  [
+    'a request without an address',
+    'integrations/i.json',
+    { trigger: { kind: 'webhook' }, target: { kind: 'http' } },
+    'Provide either sourceId or url.',
+  ],
+  [
+    'a block whose HTML is nested too deeply',
+    'blocks/b.json',
+    { contentType: 'html', content: '<b>'.repeat(5_000) },
+    'The block "b"',
+  ],
+  ['a mail that nothing sends', 'mail/welcome.json', { subject: 'Hello' }, 'welcome is unknown.'],
+  [
+    'mails that are too long together',
+    'mail/message.json',
+    { html: '"'.repeat(40_000) },
+    'has at most 65536 characters.',
+  ],
+  [
+    'a configuration that may not be public',
+    'configurations/ai-configuration.json',
+    { public: true },
+    'can never be public.',
+  ],
+  [
+    'a page after payments that is none',
+    'configurations/payments-configuration.json',
+    { metadata: { successUrl: 'paid' } },
+    'successUrl must be an absolute http or https URL',
   ],
   ['a lambda that does not compile', 'lambdas/l.ts', 'export default (', 'The lambda "l"'],
   ['a component that does not compile', 'components/c.tsx', 'export const a = (', 'The component "c"'],
@@ -210,21 +272,104 @@ test.each<[string, string, string | object, string]>([
     'The blueprint "books"',
   ],
 ])('a push is refused before its first change because of %s', async (_, path, wrong, words) => {
-  using _network = withoutPrivateNetwork()
+  using _network = withPrivateNetwork('off')
   const tenant = await createTestTenant()
   const [admin, target, folder] = [tenant.as('admin'), remote(tenant), createTempFolder()]
   await admin.post('/blueprints', { key: 'books', name: 'Books', fields: [title] })
   await admin.post('/blueprints/books/entities', { title: 'Emma' })
+  await admin.post('/plugins', { name: 'Kept', apiPath: 'kept' })
   await write(folder, 'blueprints/books.json', { name: 'Books', fields: [title] })
+  await write(folder, 'connections/Site.json', { kind: 'http', metadata: { url: 'https://site.example/' } })
+  await write(folder, 'integrations/Hook.json', {
+    ...{ trigger: { kind: 'webhook' }, target: { kind: 'http', sourceId: 'Site' } },
+  })
   // Both would be made before and after the wrong one.
   await write(folder, 'blueprints/aa.json', { name: 'AA', fields: [title] })
   await write(folder, 'coupons/FIRST.json', { discountType: 'percentage', discountValue: 5 })
   await write(folder, path, wrong)
   const failed = push(target, folder, { readSecret: () => 'whsec_c2hvcnQ=' })
   expect((await errorOf(failed)).message).toContain(words)
-  expect((await errorOf(failed)).message).toMatch(/ 0 of \d changes are made\./)
+  expect((await errorOf(failed)).message).toMatch(/ 0 of \d+ changes are made\./)
   expect((await admin.get('/blueprints')).body.map(({ key }: { key: string }) => key)).toEqual(['books'])
   expect((await admin.get('/coupons')).body).toEqual([])
+})
+
+test('a push that would remove a blueprint with entities changes nothing, unless it may also remove these', async () => {
+  const tenant = await createTestTenant()
+  const [admin, target, folder] = [tenant.as('admin'), remote(tenant), createTempFolder()]
+  await admin.post('/blueprints', { key: 'books', name: 'Books', fields: [title] })
+  await admin.post('/blueprints/books/entities', { title: 'Emma' })
+  await write(folder, 'blueprints/authors.json', { name: 'Authors', fields: [title] })
+  const refused = await errorOf(push(target, folder, { prune: true }))
+  expect(refused).toMatchObject({ status: 409, code: 'BLUEPRINT_NOT_EMPTY' })
+  expect(refused.message).toContain('The blueprint "books": ')
+  expect(refused.message).toContain('0 of 2 changes are made.')
+  expect((await admin.get('/blueprints/authors')).status).toBe(404)
+  expect(await push(target, folder, { prune: true, pruneData: true })).toHaveLength(2)
+})
+
+test('a push that would remove blueprints that point to each other changes nothing, unless it may remove entities', async () => {
+  const [target, folder] = [remote(await createTestTenant()), createTempFolder()]
+  const pointTo = (target: string) => ({ fields: [{ key: 'other', type: 'relation', target }] })
+  await write(folder, 'blueprints/one.json', { name: 'One', ...pointTo('two') })
+  await write(folder, 'blueprints/two.json', { name: 'Two', ...pointTo('one') })
+  await write(folder, 'blocks/first.json', { content: 'first' })
+  await push(target, folder)
+  for (const path of ['blueprints/one.json', 'blueprints/two.json', 'blocks/first.json'])
+    await Bun.file(join(folder, path)).delete()
+  const refused = await errorOf(push(target, folder, { prune: true }))
+  expect(refused).toMatchObject({ status: 409, code: 'BLUEPRINT_NOT_EMPTY' })
+  expect(refused.message).toContain('0 of 3 changes are made.')
+  expect(await push(target, folder, { prune: true, pruneData: true })).toHaveLength(3)
+})
+
+test.each<[string, string, object]>([
+  ['connection', 'connections/site.json', { kind: 'http', metadata: { url: 'https://site.example/' } }],
+  [
+    'integration',
+    'integrations/site.json',
+    {
+      trigger: { kind: 'tool', name: 'site', description: 'Reads the site.' },
+      target: { kind: 'http', url: 'https://site.example/' },
+    },
+  ],
+  ['blueprint', 'blueprints/site.json', { name: 'Sites', fields: [title] }],
+])('a push that would remove the %s that another file refers to changes nothing', async (kind, path, definition) => {
+  const tenant = await createTestTenant()
+  const [admin, target, folder] = [tenant.as('admin'), remote(tenant), createTempFolder()]
+  const user: Record<string, [string, object]> = {
+    connection: [
+      'integrations/user.json',
+      { trigger: { kind: 'webhook' }, target: { kind: 'http', sourceId: 'site' } },
+    ],
+    integration: ['agents/user.json', { sourceId: 'echo', tools: ['site'] }],
+    blueprint: ['blueprints/user.json', { name: 'Users', fields: [{ key: 'site', type: 'relation', target: 'site' }] }],
+  }
+  const [userPath, userDefinition] = user[kind]!
+  await write(folder, path, definition)
+  await write(folder, userPath, userDefinition)
+  expect(await push(target, folder)).toHaveLength(2)
+  await Bun.file(join(folder, path)).delete()
+  await write(folder, 'blocks/new.json', { content: 'new' })
+  expect((await errorOf(push(target, folder, { prune: true, pruneData: true }))).message).toContain(
+    `"${userPath}" refers to the ${kind} "site", which has no file and would be removed.`,
+  )
+  expect((await admin.get('/blocks')).body).toEqual([])
+  expect(await push(target, folder)).toHaveLength(1)
+  await Bun.file(join(folder, userPath)).delete()
+  expect(await push(target, folder, { prune: true })).toHaveLength(2)
+})
+
+test('a push is refused before its first change because of a manifest that is none', async () => {
+  const [tenant, folder] = [await createTestTenant(), createTempFolder()]
+  using _network = withPrivateNetwork('on')
+  using site = Bun.serve({ port: 0, fetch: () => Response.json({ name: 5 }) })
+  await write(folder, 'blueprints/aa.json', { name: 'AA', fields: [title] })
+  await write(folder, 'plugins/p.json', { manifestUrl: `http://localhost:${site.port}/` })
+  const refused = await errorOf(push(remote(tenant), folder))
+  expect(refused).toMatchObject({ status: 400, code: 'MANIFEST_INVALID' })
+  expect(refused.message).toContain('0 of 2 changes are made.')
+  expect((await tenant.as('admin').get('/blueprints')).body).toEqual([])
 })
 
 test('a push is refused before it changes anything when a file is wrong, and each wrong file is named', async () => {

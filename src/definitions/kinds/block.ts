@@ -17,6 +17,10 @@ export const block = defineKind({
   toStored: ({ _id, name, description, content, contentType }) => ({
     ...{ id: _id, name, definition: { description, content, contentType } },
   }),
+  async validate(ctx, input, { before }) {
+    const { content, contentType } = { ...DEFAULTS, ...(before?.stored as Partial<typeof input>) }
+    if (input.content !== content || input.contentType !== contentType) await blocks.validateNew(ctx, input)
+  },
   create: (ctx, input, answer) => blocks.create(ctx, input, RAW, answer),
   change: (ctx, id, input, { answer }) => blocks.update(ctx, id, { ...DEFAULTS, ...input }, RAW, answer),
   remove: (ctx, id, { answer }) => blocks.remove(ctx, id, answer),

@@ -43,11 +43,20 @@ export const blueprint = defineKind({
     const { entities, problems } = await updates.dryRun(ctx, key, change, answer)
     return { entities, details: problems.map(({ message }) => message) }
   },
-  async validate(ctx, { key, name: _, description: __, ...definition }, before) {
+  async validate(ctx, { key, name: _, description: __, ...definition }, { before }) {
     if (!before) return blueprints.validateNew(definition)
     const answer: HttpContext = { request: new Request('http://localhost/'), set: { headers: {} } }
     const { problems } = await updates.dryRun(ctx, key, { ...DEFAULTS, ...definition }, answer)
     if (problems.length) throw updates.toProblem(updates.toChangeError(problems))
+  },
+  async validateRemoval(ctx, key, { pruneData, remaining }) {
+    if (pruneData) return
+    const pointsHere = ({ target }: Field) => target === key
+    const pointing = remaining.find(
+      ({ kind, definition }) => kind === 'blueprint' && fieldsOf(definition).some(pointsHere),
+    )
+    if (pointing) throw blueprints.pointedToProblem(pointing.label)
+    await blueprints.assertEmpty(ctx, key)
   },
   list: blueprints.list,
   get: blueprints.get,

@@ -21,8 +21,8 @@ export const component = defineKind({
     name: identifier,
     definition: { description, content, requiredProps, ...(componentName !== identifier && { componentName }) },
   }),
-  async validate(ctx, { content }, before) {
-    if (content !== before?.definition.content) await compileContent(ctx, content)
+  async validate(ctx, { content }, { before }) {
+    if (content !== before?.stored.content) await compileContent(ctx, content)
   },
   create: components.create,
   change: (ctx, id, { identifier, componentName = identifier, ...input }, { answer }) =>

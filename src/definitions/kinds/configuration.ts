@@ -45,8 +45,12 @@ export const configuration = defineKind({
       ),
     }
   },
-  validate: (_ctx, { key, metadata = {} }, before) =>
-    mergeMetadata(key, (before?.definition.metadata as Definition | undefined) ?? {}, metadata, '/metadata'),
+  async validate(ctx, { key, metadata = {}, public: isPublic }, { before }) {
+    // The connection may be one that the same push creates.
+    const { paymentSourceId: _, ...others } = metadata as Metadata
+    await configurations.validate(ctx, { key, public: isPublic, metadata: others })
+    mergeMetadata(key, (before?.stored.metadata as Definition | undefined) ?? {}, metadata, '/metadata')
+  },
   create: configurations.create,
   change(ctx, key, { key: _, ...change }, { before, answer }) {
     // The secret of a provider is kept when it is left out, and cleared when it is null.

@@ -26,7 +26,7 @@ export const connection = defineKind({
     const authentication = await readAuthentication(ctx, _id, secrets)
     return { id: _id, name, definition: { kind, labels, metadata, authentication } }
   },
-  validate: (_ctx, input, before) => connections.validate(input, before?.definition.metadata as Definition | undefined),
+  validate: (_ctx, input, { before }) => connections.validate(input, before?.stored.metadata as Definition | undefined),
   create: connections.create,
   change(ctx, id, { name, kind, labels = [], metadata, authentication }, { before, answer }) {
     const input = {

@@ -30,6 +30,7 @@ export const coupon = defineKind({
       applicablePlanIds: applicablePlanIds.map((plan) => map('plan', plan)).filter((plan) => plan !== undefined),
     }),
   }),
+  isArchived: true,
   isKept: ({ definition }) => definition.isActive === false,
   list: coupons.list,
   get: (ctx, id) => coupons.get(ctx, id),

@@ -37,6 +37,15 @@ export type MapReference = (kind: KindName, reference: string) => string | undef
 /** Translates a secret; undefined leaves it out. `path` are the keys that lead to it. */
 export type MapSecret = (path: string[], value: string) => string | undefined
 
+/** A resource as a push will leave it, with labels in place of ids. */
+export type PlannedResource = { kind: KindName; label: string; name: string | null; definition: Definition }
+
+/** The resource before a change that is validated, and all resources after the push. */
+export type ValidationOptions = {
+  before?: PlannedResource & { id: string; stored: Definition }
+  planned: PlannedResource[]
+}
+
 /** What a change does to the entities of a blueprint. */
 export type EntityImpact = { entities: number; details: string[] }
 
@@ -59,12 +68,19 @@ type KindRules = {
   mapSecrets?(definition: Definition, map: MapSecret): Definition
   /** Whether a secret without a value may stay as it is when the definition changes; default: true. */
   mayKeepSecret?(path: string[], before: Definition, after: Definition): boolean
+  /** Whether a removed resource stays in an archive, so that others may refer to it. */
+  isArchived?: boolean
   /** Whether a resource that has no file stays when others are pruned. */
   isKept?(resource: StoredResource): boolean
   /** Returns what a change says of itself, and whether it only renames. */
   describe?(before: Definition, after: Definition): { details: string[]; isRename?: boolean }
   /** Returns what a change, or a removal without a definition, does to entities. */
   assessImpact?(ctx: Ctx, id: string, after: Definition | undefined): Promise<EntityImpact>
+  /**
+   * Checks whether a resource can be removed, before any change of a push. `remaining` are all resources that are there
+   * after the removal. @throws what `remove` throws
+   */
+  validateRemoval?(ctx: Ctx, id: string, options: { pruneData: boolean; remaining: PlannedResource[] }): Promise<void>
   remove(ctx: Ctx, id: string, options: { pruneData: boolean; answer: HttpContext }): Promise<unknown>
 }
 
@@ -76,11 +92,11 @@ type KindOperations<Shape extends TObject, Item> = {
   /** Returns undefined for an item that is not of this kind. */
   toStored(item: Item, ctx: Ctx): StoredResource | undefined | Promise<StoredResource | undefined>
   /**
-   * Checks what can be known of a resource before any change of a push, such as addresses, secrets and code. `before` is
-   * the resource as it is, and references may be names instead of ids.
+   * Checks what can be known of a resource before any change of a push, such as addresses, secrets and code. References
+   * are labels instead of ids.
    * @throws what `create` and `change` throw
    */
-  validate?(ctx: Ctx, input: Static<Shape>, before?: StoredResource): unknown
+  validate?(ctx: Ctx, input: Static<Shape>, options: ValidationOptions): unknown
   create(ctx: Ctx, input: Static<Shape>, answer: HttpContext): Promise<Item>
   /** Makes the resource what `after` says. Returns whether entities are still being changed. */
   change(
@@ -99,7 +115,7 @@ export type DefinitionKind = KindRules & {
   /** Returns a resource, and sets its ETag. @throws 404 */
   read(ctx: Ctx, id: string, answer: HttpContext): Promise<StoredResource | undefined>
   /** Checks a resource as it will be created or changed. @throws what the API does */
-  validate(ctx: Ctx, input: Definition, before?: StoredResource): Promise<void>
+  validate(ctx: Ctx, input: Definition, options: ValidationOptions): Promise<void>
   /** Creates a resource and returns it. `input` has its name. @throws what the API does */
   create(ctx: Ctx, input: Definition, answer: HttpContext): Promise<StoredResource | undefined>
   /** Changes a resource. Returns whether its entities are still being changed. @throws what the API does */
@@ -137,8 +153,8 @@ export const defineKind = <Shape extends TObject, Item>({
     }
   },
   read: async (ctx, id, answer) => toStored(await get(ctx, id, answer), ctx),
-  async validate(ctx, input, before) {
-    await validate?.(ctx, parseWithShape(shape, input), before)
+  async validate(ctx, input, options) {
+    await validate?.(ctx, parseWithShape(shape, input), options)
   },
   create: async (ctx, input, answer) => toStored(await create(ctx, parseWithShape(shape, input), answer), ctx),
   async change(ctx, id, input, options) {

@@ -1,8 +1,10 @@
+import { badRequest } from '../../core/problem'
 import * as integrations from '../../integrations/integrations'
 import { NewIntegration } from '../../integrations/shapes'
-import { parseTarget, parseTrigger } from '../../integrations/validation'
+import { validateTarget } from '../../integrations/targets'
+import { parseTarget, parseTrigger, prefixPaths } from '../../integrations/validation'
 import { type Definition, defineKind } from './definition-kind'
-import { mapTargetReferences, withoutStoreIds, withStoreIdsOf } from './target-references'
+import { mapTargetReferences, plannedReferences, withoutStoreIds, withStoreIdsOf } from './target-references'
 
 const DEFAULTS = { active: true, guest: false, roles: [], workspaceRoles: [], plugin: null }
 
@@ -26,9 +28,13 @@ export const integration = defineKind({
     const definition = { active, guest, trigger, target: withoutStoreIds(target), roles, workspaceRoles, plugin }
     return { id: _id, name, fallback, definition }
   },
-  validate(_ctx, { trigger, target }) {
+  async validate(_ctx, { trigger, target }, { before, planned }) {
     parseTrigger(trigger)
-    parseTarget(target)
+    const parsed = parseTarget(target)
+    // As in the API, a reference that broke later must not block other changes.
+    if (Bun.deepEquals(target, before?.definition.target)) return
+    const errors = await validateTarget(plannedReferences(planned), parsed)
+    if (errors.length) badRequest(...prefixPaths('/target', errors))
   },
   create: integrations.create,
   change: (ctx, id, { name = null, ...input }, { answer }) =>

@@ -26,8 +26,8 @@ export const lambda = defineKind({
     const env = await readEnvironment(ctx, _id, names)
     return { id: _id, name, definition: { description, code, timeoutMs, memoryMb, serviceRole, env } }
   },
-  async validate(ctx, { code }, before) {
-    if (code !== before?.definition.code) await compileCode(ctx, code)
+  async validate(ctx, { code }, { before }) {
+    if (code !== before?.stored.code) await compileCode(ctx, code)
   },
   create: lambdas.create,
   change(ctx, id, { env, ...input }, { before, answer }) {

@@ -1,6 +1,7 @@
 import { t } from 'elysia'
 import type { Ctx } from '../../accounts/context'
 import * as configurations from '../../content/configurations'
+import { mergeMetadata } from '../../content/metadata'
 import type { HttpContext } from '../../core/etag'
 import { notFound, Problem } from '../../core/problem'
 import { TemplateChange, templateSettings } from '../../platform/mail/template-settings'
@@ -18,6 +19,14 @@ export const mail = defineKind({
   get: async (ctx, name, answer) =>
     (await readTemplates(ctx, answer)).find((template) => template.name === name) ?? notFound('template'),
   toStored: ({ name, template }) => ({ id: name, name, definition: template }),
+  validate(_ctx, { name, ...template }, { before, planned }) {
+    const others = planned.filter((other) => other.kind === 'mail' && other.name !== name)
+    const stored = Object.fromEntries([
+      ...others.map((other) => [other.name, other.definition]),
+      ...(before ? [[name, before.stored]] : []),
+    ])
+    mergeMetadata(templateSettings.key, stored, { [name]: template }, '/metadata')
+  },
   create: (ctx, { name, ...template }, answer) => writeTemplate(ctx, name, template, answer),
   change: (ctx, id, { name: _, ...template }, { answer }) => writeTemplate(ctx, id, template, answer),
   remove: (ctx, id, { answer }) => writeTemplate(ctx, id, null, answer),

@@ -19,13 +19,14 @@ export const plan = defineKind({
     ...(typeof currency === 'string' && { currency: currency.toUpperCase() }),
   }),
   prepare: (definition, { before }) => ({ ...(before && { currency: before.currency }), ...definition }),
+  isArchived: true,
   isKept: ({ definition }) => definition.isActive === false,
   list: plans.list,
   get: (ctx, id) => plans.get(ctx, id),
   toStored({ _id, name, created: _, updated: __, ...definition }) {
     return { id: _id, name, definition }
   },
-  async validate(ctx, input, before) {
+  async validate(ctx, input, { before }) {
     // Without a currency, it has the default one, which the same push may change.
     if (input.currency) await plans.validate(ctx, { ...DEFAULTS, ...input }, before?.id)
   },

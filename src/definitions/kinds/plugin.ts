@@ -36,7 +36,13 @@ export const plugin = defineKind({
     const definition = { description, manifestUrl, apiPath, proxyUrl, subscribedEvents, active, secret }
     return { id: _id, name, definition }
   },
-  validate: (_ctx, input) => plugins.validate(input),
+  async validate(ctx, input, { before, planned }) {
+    await plugins.validate(ctx, input, before?.stored.manifestUrl as string | undefined)
+    const { name, apiPath } = input
+    if (!apiPath) return
+    const taken = planned.filter((other) => other.kind === 'plugin' && other.name !== name)
+    plugins.assertPathAvailable(apiPath, !taken.some(({ definition }) => definition.apiPath === apiPath))
+  },
   async create(ctx, input, answer) {
     const { secret: _, ...created } = await plugins.create(ctx, { ...DEFAULTS, ...input }, answer)
     return created

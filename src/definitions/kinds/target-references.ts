@@ -1,6 +1,8 @@
 import { storeScopes } from '../../ai/knowledge/tables'
+import type { KindName as ConnectionKind } from '../../connections/kinds/index'
 import { ECHO_SOURCE_ID } from '../../integrations/targets/ai'
-import type { Definition, MapReference } from './definition-kind'
+import type { Referable } from '../../integrations/targets/target-kind'
+import type { Definition, MapReference, PlannedResource } from './definition-kind'
 
 type References = { sourceId?: string; lambdaId?: string; tools?: string[]; blueprints?: string[] }
 
@@ -15,6 +17,22 @@ export function mapTargetReferences(target: Definition & References, map: MapRef
     ...(Array.isArray(blueprints) && { blueprints: mapAll(blueprints, 'blueprint', map) }),
   }
   return { ...target, ...translated }
+}
+
+/** Returns what targets may refer to after a push, by labels, and the first connection of a kind. */
+export function plannedReferences(planned: PlannedResource[]) {
+  const find = (kind: PlannedResource['kind'], label: string) =>
+    planned.find((resource) => resource.kind === kind && resource.label === label)?.definition
+  const isTool = (label: string) => (find('integration', label)?.trigger as Definition | undefined)?.kind === 'tool'
+  const referable: Referable = {
+    findConnectionKind: async (label) => find('connection', label)?.kind as ConnectionKind | undefined,
+    hasLambda: async (label) => !!find('lambda', label),
+    findToolIds: async (labels) => labels.filter(isTool),
+    findBlueprintKeys: async (labels) => labels.filter((label) => find('blueprint', label)),
+  }
+  const findAnyConnection = (kind: ConnectionKind) =>
+    planned.find((resource) => resource.kind === 'connection' && resource.definition.kind === kind)?.label
+  return { ...referable, findAnyConnection }
 }
 
 const mapAll = (references: string[], kind: Parameters<MapReference>[0], map: MapReference) =>

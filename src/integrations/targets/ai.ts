@@ -1,14 +1,11 @@
-import { inArray } from 'drizzle-orm'
 import { type Static, t } from 'elysia'
 import type { PublicCtx } from '../../accounts/context'
-import { blueprints } from '../../blueprints/tables'
 import { config } from '../../config'
 import { slot } from '../../core/extension'
 import type { FieldError } from '../../core/problem'
 import { id, line } from '../../core/shapes'
-import type { Tx } from '../../storage/port'
 import type { TargetInvocation } from '../invocation'
-import { type TargetKind, validateSource } from './target-kind'
+import { type Referable, type TargetKind, validateSource } from './target-kind'
 
 /** The built-in source, which echoes its input. */
 export const ECHO_SOURCE_ID = 'echo'
@@ -59,20 +56,20 @@ export const ai: TargetKind<typeof shape> = {
   shape,
   area: 'ai',
   maxAttempts: 10,
-  async validate(tx, { sourceId, tools = [], blueprints: keys = [] }, findToolIds) {
+  async validate(referable, { sourceId, tools = [], blueprints: keys = [] }) {
     return [
-      ...(sourceId === ECHO_SOURCE_ID ? validateEcho() : await validateModel(tx, sourceId)),
+      ...(sourceId === ECHO_SOURCE_ID ? validateEcho() : await validateModel(referable, sourceId)),
       ...listUnknownNames(
         '/tools',
         'There is no integration with the trigger tool and this id.',
         tools,
-        await findToolIds(tools),
+        await referable.findToolIds(tools),
       ),
       ...listUnknownNames(
         '/blueprints',
         'There is no blueprint with this key.',
         keys,
-        await findBlueprintKeys(tx, keys),
+        await referable.findBlueprintKeys(keys),
       ),
     ]
   },
@@ -84,17 +81,11 @@ const validateEcho = (): FieldError[] =>
     ? []
     : [{ path: '/sourceId', message: 'The built-in source is disabled (ATOLL_AI_ECHO). Use an integration source.' }]
 
-const validateModel = async (tx: Tx, sourceId: string) =>
-  (await validateSource(tx, sourceId, 'openai')).map(({ path, message }) => ({
+const validateModel = async (referable: Referable, sourceId: string) =>
+  (await validateSource(referable, sourceId, 'openai')).map(({ path, message }) => ({
     path,
     message: `${message} The built-in one is called ${ECHO_SOURCE_ID}.`,
   }))
 
 const listUnknownNames = (path: string, message: string, names: string[], knownNames: string[]): FieldError[] =>
   names.flatMap((name, n) => (knownNames.includes(name) ? [] : [{ path: `${path}/${n}`, message }]))
-
-const findBlueprintKeys = async (tx: Tx, keys: string[]) => {
-  const { key } = blueprints
-  const rows = keys.length ? await tx.select({ key }).from(blueprints).where(inArray(key, keys)) : []
-  return rows.map(({ key }) => key)
-}

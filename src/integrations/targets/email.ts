@@ -29,7 +29,7 @@ export const email: TargetKind<typeof shape> = {
   shape,
   area: 'integrations',
   isBackground: true,
-  validate: (tx, { sourceId }) => validateSource(tx, sourceId, 'email'),
+  validate: (referable, { sourceId }) => validateSource(referable, sourceId, 'email'),
   async run(ctx, { sourceId, to, ...target }, invocation) {
     const recipients = parseRecipients(renderTemplate(to, invocation, MAX_ADDRESSES_LENGTH))
     const subject = renderTemplate(target.subject, invocation, MAX_SUBJECT_LENGTH)

@@ -33,11 +33,11 @@ const shape = t.Object({
 export const http: TargetKind<typeof shape> = {
   shape,
   area: 'integrations',
-  async validate(tx, { sourceId, url, path }) {
+  async validate(referable, { sourceId, url, path }) {
     if (!sourceId === !url) return [{ path: '/url', message: 'Provide either sourceId or url.' }]
     if (path !== undefined && !sourceId) return [{ path: '/path', message: 'path requires sourceId.' }]
     assertAllowedUrls([{ path: '/target/url', url }])
-    return validateSource(tx, sourceId, 'http')
+    return validateSource(referable, sourceId, 'http')
   },
   async run(ctx, { sourceId, url = '', path, method = 'POST' }, invocation) {
     const source = sourceId ? await resolveConnection(ctx, sourceId, 'http') : undefined

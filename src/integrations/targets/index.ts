@@ -1,13 +1,12 @@
 import type { Static } from '@sinclair/typebox'
 import type { PublicCtx } from '../../accounts/context'
-import type { Tx } from '../../storage/port'
 import { assertOutgoingAllowed } from '../../tenancy/outgoing-hold'
 import type { TargetInvocation } from '../invocation'
 import { ai } from './ai'
 import { email } from './email'
 import { http } from './http'
 import { lambda } from './lambda'
-import type { FindToolIds, TargetActions } from './target-kind'
+import type { Referable, TargetActions } from './target-kind'
 
 /** The kinds of targets, by name. */
 export const targets = { lambda, http, email, ai }
@@ -21,8 +20,8 @@ export type Target<Name extends TargetName = TargetName> = { [K in Name]: { kind
 const actions: { [Name in TargetName]: TargetActions<TargetFields[Name]> } = targets
 
 /** Returns an error for each invalid or missing reference of a target. Paths are relative to the target. */
-export const validateTarget = <Name extends TargetName>(tx: Tx, target: Target<Name>, findToolIds: FindToolIds) =>
-  actions[target.kind].validate(tx, target, findToolIds)
+export const validateTarget = <Name extends TargetName>(referable: Referable, target: Target<Name>) =>
+  actions[target.kind].validate(referable, target)
 
 /** Runs a target for a caller and returns its response. @throws Problem, JobError, 409 OUTGOING_HELD */
 export async function callTarget<Name extends TargetName>(

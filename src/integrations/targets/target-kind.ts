@@ -1,15 +1,18 @@
 import type { Static, TObject } from '@sinclair/typebox'
-import { eq } from 'drizzle-orm'
 import type { PublicCtx } from '../../accounts/context'
 import type { ScopeArea } from '../../accounts/permissions'
 import type { KindName } from '../../connections/kinds/index'
-import { connections } from '../../connections/tables'
 import type { FieldError } from '../../core/problem'
-import type { Tx } from '../../storage/port'
 import type { TargetInvocation } from '../invocation'
 
-/** Returns which of these ids are integrations with the trigger `tool`. */
-export type FindToolIds = (ids: string[]) => Promise<string[]>
+/** What targets may refer to: what is stored, or what a push will make. */
+export type Referable = {
+  findConnectionKind(id: string): Promise<KindName | undefined>
+  hasLambda(id: string): Promise<boolean>
+  /** Returns which of these ids are integrations with the trigger `tool`. */
+  findToolIds(ids: string[]): Promise<string[]>
+  findBlueprintKeys(keys: string[]): Promise<string[]>
+}
 
 /** A kind of target: the shape of its fields besides `kind`, and what is done with them. */
 export type TargetKind<Shape extends TObject> = { shape: Shape } & TargetActions<Static<Shape>>
@@ -19,7 +22,7 @@ export type TargetActions<Fields> = {
   /** The area that the scopes of an API token must allow to write when the target runs as a tool. */
   area: ScopeArea
   /** Returns an error for each invalid or missing reference. Paths are relative to the target. */
-  validate(tx: Tx, target: Fields, findToolIds: FindToolIds): Promise<FieldError[]>
+  validate(referable: Referable, target: Fields): Promise<FieldError[]>
   /**
    * Runs the target for a caller (`ctx.actor`; anonymous without one). A response with a status of 400 or more has
    * failed.
@@ -33,9 +36,11 @@ export type TargetActions<Fields> = {
 }
 
 /** Returns an error when a target names a connection that does not exist or is of another kind. */
-export async function validateSource(tx: Tx, sourceId: string | undefined, kind: KindName): Promise<FieldError[]> {
-  if (sourceId === undefined) return []
-  const row = await tx.select({ kind: connections.kind }).from(connections).where(eq(connections._id, sourceId)).get()
-  if (row?.kind === kind) return []
+export async function validateSource(
+  { findConnectionKind }: Pick<Referable, 'findConnectionKind'>,
+  sourceId: string | undefined,
+  kind: KindName,
+): Promise<FieldError[]> {
+  if (sourceId === undefined || (await findConnectionKind(sourceId)) === kind) return []
   return [{ path: '/sourceId', message: `There is no integration source of the kind ${kind} with this id.` }]
 }
