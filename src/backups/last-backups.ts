@@ -51,3 +51,12 @@ export async function listOverdueBackups(limit: number): Promise<{ id: string; p
     .orderBy(asc(tenants.id))
     .limit(limit)
 }
+
+/** Returns the folders of what was last backed up to a target. */
+export async function listBackedUpAt(address: string): Promise<string[]> {
+  const rows = await registry.db.query(
+    'select tenant from tenant_backups where substr(place, 1, ?) = ? order by tenant',
+    [address.length, address],
+  )
+  return rows.map(([tenant]) => String(tenant))
+}

@@ -38,7 +38,15 @@ async function getInstallationId(): Promise<string> {
  */
 export async function claimTarget(target: BackupTarget): Promise<void> {
   const id = await getInstallationId()
-  const owner = (await readOwner(target)) ?? (await becomeOwner(target, id))
+  requireOwner(target, (await readOwner(target)) ?? (await becomeOwner(target, id)), id)
+}
+
+/** @throws 409 BACKUP_TARGET_TAKEN when a target belongs to another installation */
+export async function requireOwnTarget(target: BackupTarget): Promise<void> {
+  requireOwner(target, await readOwner(target), await getInstallationId())
+}
+
+function requireOwner(target: BackupTarget, owner: Owner | undefined, id: string) {
   if (!owner || owner.id === id) return
   throw new Problem(
     409,

@@ -20,6 +20,7 @@ import {
   listSettings,
 } from '../operations/checks'
 import { areIndexFlaws, repairInstallation } from '../operations/repairs'
+import { checkStores } from '../operations/store-checks'
 import { listDataFolders } from '../tenancy/adoption'
 import { findDataFolderRisk, maxOpenTenants } from '../tenancy/databases'
 import { checkRegistry } from '../tenancy/registry'
@@ -133,6 +134,7 @@ async function checkWithRegistry(deep: boolean): Promise<Check[]> {
     ...(await checkUnknownFolders()),
     ...(await checkServers()),
     await checkBackups(),
+    ...(await checkStores()),
     ...(await checkTenants(deep)),
   ]
 }

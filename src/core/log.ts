@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty'
 import pino from 'pino'
+import { countFault } from './fault-counts'
 import { keepLogLine } from './log-tail'
 import { toPrettyLine } from './pretty-line'
 import { getProcessNumber } from './server-processes'
@@ -15,6 +16,7 @@ export type LogFormat = 'json' | 'pretty'
 export const logOutput = {
   write(line: string) {
     keepLogLine(line)
+    countFault(line)
     writeLine(output.format === 'pretty' ? toPrettyLine(line, output.isColored) : line)
   },
 }

@@ -9,6 +9,7 @@ import { forgetStorageFailure, listStorageFailuresSince } from '../tenancy/place
 import { registry } from '../tenancy/registry'
 import { findLocalFilesRisk } from '../tenancy/servers'
 import { getTenantAnyStatus } from '../tenancy/tenants'
+import { findDescriptorRisk } from './file-descriptors'
 
 const CHECK_TIMEOUT_MS = 3_000
 const CHECK_INTERVAL_MS = 1_000 // whoever asks more often gets the same answer
@@ -31,8 +32,9 @@ export function endReadiness() {
 async function requireReadiness() {
   const flaws = isStopping ? ['The server is stopping.'] : await listFlaws()
   if (!flaws.length) {
-    const risk = await findLocalFilesRisk().catch(() => undefined)
-    return { status: 'ready' as const, ...(risk && { warnings: [risk] }) }
+    const risks = [await findLocalFilesRisk().catch(() => undefined), findDescriptorRisk()]
+    const warnings = risks.filter((risk) => risk !== undefined)
+    return { status: 'ready' as const, ...(warnings.length && { warnings }) }
   }
   const details = flaws.map((message) => ({ path: '', message }))
   throw new Problem(503, 'NOT_READY', summarizeErrors(details), { details, headers: { 'retry-after': '5' } })
@@ -111,7 +113,9 @@ export const readinessRoutes = new Elysia({ tags: ['operations'] }).get('/ready'
   response: {
     200: t.Object({
       status: t.Literal('ready'),
-      warnings: t.Optional(t.Array(t.String(), { description: 'what works here, but not on other servers' })),
+      warnings: t.Optional(
+        t.Array(t.String(), { description: 'what works here, but not on other servers, or not for long' }),
+      ),
     }),
     503: ProblemShape,
   },

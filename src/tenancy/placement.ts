@@ -122,7 +122,8 @@ export const listDamagedSince = (time: number) => [...damages.values()].filter((
 const isElsewhere = ({ home, fileServer }: TenantRecord, { message }: Error) =>
   !home && !!fileServer && fileServer !== hostname() && message.endsWith('is missing.')
 
-function tenantElsewhere({ fileServer }: TenantRecord, cause: Error): Problem {
+function tenantElsewhere({ id, fileServer }: TenantRecord, cause: Error): Problem {
+  reportThrottled('TENANT_ELSEWHERE', id, { reason: `its file is on the server ${fileServer}`, cause })
   const message = `The data of this tenant are in a file of the server ${fileServer}, which shares this database. Nothing has to be restored: ask that server, or move the tenant to PostgreSQL there.`
   return new Problem(503, 'TENANT_ELSEWHERE', message, { cause, headers: { 'retry-after': '60' } })
 }

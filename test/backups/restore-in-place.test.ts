@@ -8,6 +8,7 @@ import {
   createTempFolder,
   createTenantByCli,
   type RunningAtoll,
+  readMetric,
   runAtoll,
   signIn,
   startAtoll,
@@ -50,7 +51,7 @@ const summarize = (answers: Answer[]) =>
   ].sort()
 
 describe('a restore in place', () => {
-  const at = { at: createTempFolder() }
+  const at = { at: createTempFolder(), env: { ATOLL_LOG_LEVEL: 'warn' } }
   let server: RunningAtoll
   let headers: Record<string, string>
   let kept: { _id: string }
@@ -102,6 +103,7 @@ describe('a restore in place', () => {
     })
     expect([restored!.code, restored!.err]).toEqual([0, expect.any(String)])
     expect(summarize(answers)).toEqual(['200', '201', '503 RESTORING 2'])
+    expect(await readMetric(server.url, 'atoll_http_requests_total', { status: '503' })).toBeGreaterThan(0)
     expect(await countThings()).toBe(3)
     expect(existsSync(join(at.at, restored!.json.restored[0].trash, 'data.db'))).toBeTrue()
     expect((await addThing()).status).toBe(201)
@@ -185,6 +187,7 @@ describe('a restore in place', () => {
     registry.run('update tenants set restoring = ?', [JSON.stringify(pending)])
     STATES[state]!(inData(trash))
     server = await startAtoll(at)
+    expect(await readMetric(server.url, 'atoll_faults_total', { fault: 'restore-undone' })).toBe(1)
     expect(await countThings()).toBe(before)
     expect([existsSync(inData(staged)), existsSync(inData(trash))]).toEqual([false, false])
     expect((await addThing()).status).toBe(201)
@@ -192,5 +195,8 @@ describe('a restore in place', () => {
       "select count(*) as n from operator_events where event_name = 'tenant-restore-undone'",
     )
     expect((events.get() as { n: number }).n).toBeGreaterThan(0)
+    await server.end('SIGTERM')
+    expect(await server.logged).toContain('"event":"restore-undone"')
+    server = await startAtoll(at)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { apiCaller, createTempFolder, PASSWORD, runAtoll, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, PASSWORD, readMetric, runAtoll, signIn, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(180_000)
 
@@ -64,6 +64,12 @@ describe('requests that neither a header nor a host gives to a tenant', () => {
     }
     expect(await choose('--none')).toContain('No tenant answers')
     expect(await answers()).toEqual(names.map(() => 'TENANT_NOT_FOUND'))
+    expect(await readMetric(server.url, 'atoll_http_requests_total', { status: '404' })).toBeGreaterThan(0)
+    expect((await runAtoll('doctor --json', at)).json.checks).toContainEqual({
+      check: 'default tenant',
+      ok: true,
+      message: expect.stringContaining('No tenant answers'),
+    })
     expect(await choose('second')).toContain('"second" answers at every host')
     expect(await answers()).toEqual(everywhere)
     expect((await signInAs('nobody')).body.details).toEqual({ tenant: 'second' })

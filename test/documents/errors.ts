@@ -343,6 +343,7 @@ export const LOG_CODES: Record<string, string> = {
   EVENT_NOT_WRITTEN: 'The event about a damaged database could not be written.',
   FILE_DESCRIPTORS_LOW:
     'Most of the file descriptors that the process may open are in use; `open` and `limit` say how many.',
+  FILE_STORE_UNAVAILABLE: 'The store of the files cannot be reached.',
   HOSTS_NOT_CHECKED: 'The daily check of DNS records failed.',
   HOUSEKEEPING_FAILED: 'Expired data of a tenant could not be removed; it is tried again.',
   IMPORT_NOT_UNDONE: 'An interrupted import could not be undone yet.',

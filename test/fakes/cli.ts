@@ -151,6 +151,17 @@ export const apiCaller =
     return { status: response.status, headers: response.headers, body: tryParseJson(text) ?? text }
   }
 
+/** Returns the sum of a metric over its series that have these labels, from the server at `url`. */
+export async function readMetric(url: string, name: string, labels: Record<string, string> = {}): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const series = text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+  const chosen = series.filter((line) =>
+    Object.entries(labels).every(([label, value]) => line.includes(`${label}="${value}"`)),
+  )
+  if (!chosen.length) throw new Error(`There is no ${name} ${JSON.stringify(labels)}.`)
+  return chosen.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+}
+
 export const PASSWORD = 'correct horse'
 
 /** Creates a tenant with the administrator "root" by the command line. Its host is `<id>.test`. */

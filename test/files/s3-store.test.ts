@@ -2,8 +2,11 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { createS3Store } from '../../src/files/stores/s3'
 import { runThumbnailProcess } from '../../src/files/thumbnails/thumbnail-process'
+import { handleRequest } from '../../src/gateway'
+import { createTenantByCli, runAtoll } from '../fakes/cli'
 import { startFaultyProxy } from '../fakes/faulty-proxy'
 import { startS3Server } from '../fakes/s3-server'
+import { recordLog } from '../recorded-log'
 import { errorOf } from '../rejections'
 import { createTempFolder } from '../temp-folder'
 import { waitUntil } from '../wait-until'
@@ -62,12 +65,28 @@ test('a thumbnail is made of a picture in a store, and stored beside it', async 
   expect(await inspect(thumbnail)).toMatchObject({ width: 100, height: 50, quarters: 'RGBW' })
 })
 
-test('a store that cannot be reached is told by 503', async () => {
+test('a store that cannot be reached is told by 503, in the log, by doctor and in a metric', async () => {
+  using recorded = recordLog()
   const lost = openStore('http://127.0.0.1:1')
   await Bun.write(draft, 'x')
   const hash = sha256Of('x')
   for (const step of [() => lost.has('a', hash), () => lost.put('a', hash, draft), () => lost.open('a', hash)])
     expect(await step().catch((error) => error)).toMatchObject({ status: 503, code: 'FILE_STORE_UNAVAILABLE' })
+  expect(recorded.find('FILE_STORE_UNAVAILABLE')).toMatchObject([{ cause: expect.any(String) }])
+  const metrics = await (await handleRequest(new Request('http://localhost/metrics'))).text()
+  expect(metrics).toMatch(/^atoll_faults_total\{fault="FILE_STORE_UNAVAILABLE"\} [1-9]/m)
+  const at = createTempFolder()
+  await createTenantByCli({ at }, 'acme')
+  const check = async (S3_ENDPOINT: string) => {
+    const env = { ...server.env, S3_ENDPOINT, ATOLL_FILES_URL: 's3://files/some/prefix' }
+    const { json } = await runAtoll('doctor --json', { at, env })
+    return json.checks.find((each: { check: string }) => each.check === 'file store')
+  }
+  expect(await check('http://127.0.0.1:1')).toEqual({
+    ...{ check: 'file store', ok: false },
+    message: expect.stringMatching(/^s3:\/\/files\/some\/prefix cannot be read: .*ECONNREFUSED/),
+  })
+  expect(await check(server.env.S3_ENDPOINT)).toMatchObject({ ok: true })
 })
 
 test('a content is copied to another tenant, and one that is missing is told', async () => {

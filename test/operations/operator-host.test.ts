@@ -29,6 +29,8 @@ describe("the operator's page", () => {
       const { status, text } = await open(origin)
       expect([status, JSON.parse(text).code]).toEqual([404, 'OPERATOR_PAGE_ELSEWHERE'])
     }
+    const metrics = await (await handleRequest(new Request('http://localhost/metrics'))).text()
+    expect(metrics).toMatch(/^atoll_http_requests_total\{.*status="404".*\} [1-9]/m)
     const admin = await open(`http://${t.id}.test`, '/admin')
     expect([admin.status, admin.opener]).toEqual([200, null])
     expect(admin.text).not.toContain('data-operator')

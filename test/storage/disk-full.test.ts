@@ -3,7 +3,7 @@ import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { explainFailure } from '../../src/commands/failure'
 import { toStorageError } from '../../src/storage/errors'
-import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, readMetric, signIn, startAtoll } from '../fakes/cli'
 import { mountDisk } from '../fakes/small-disk'
 import { waitUntil } from '../wait-until'
 
@@ -77,6 +77,12 @@ test.skipIf(!strace)(
         ({ status }) => status !== 201,
       )
       expect([failed.status, failed.body.code]).toEqual([503, 'STORAGE_FAILED'])
+      expect(await readMetric(server.url, 'atoll_storage_failing_tenants')).toBe(1)
+      const unready = await waitUntil(
+        () => call('GET', '/ready'),
+        ({ status }) => status !== 200,
+      )
+      expect([unready.status, unready.body.code]).toEqual([503, 'NOT_READY'])
       expect((await call('GET', '/api/blueprints/before')).status).toBe(200)
     } finally {
       failing.kill('SIGTERM')
@@ -90,7 +96,12 @@ test.skipIf(!strace)(
         )
       ).status,
     ).toBe(201)
+    await waitUntil(
+      () => call('GET', '/ready'),
+      ({ status }) => status === 200,
+    )
     await server.end('SIGKILL')
+    expect(await server.logged).toContain('"what":"STORAGE_FAILED"')
     await using again = await startAtoll(at)
     const ask = apiCaller(again.url, await signIn(again.url, 'acme'))
     for (const key of ['before', 'after']) expect((await ask('GET', `/api/blueprints/${key}`)).status).toBe(200)

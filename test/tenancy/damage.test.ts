@@ -17,6 +17,7 @@ import {
   createTempFolder,
   createTenantByCli,
   type RunningAtoll,
+  readMetric,
   runAtoll,
   signIn,
   startAtoll,
@@ -67,6 +68,7 @@ describe.skipIf(!!databaseUrl)('a tenant with a damaged database file', () => {
       expect([signedIn.status, signedIn.body.code]).toEqual([503, 'TENANT_DAMAGED'])
       expect(await statusAndCode(server, 'other')).toEqual([401, 'UNAUTHENTICATED'])
       expect(existsSync(file) ? readFileSync(file) : undefined).toEqual(left)
+      expect(await readMetric(server.url, 'atoll_damaged_tenants')).toBe(1)
       await server.end('SIGTERM')
       const logLines = (await server.logged)
         .split('\n')
@@ -107,6 +109,7 @@ describe.skipIf(!!databaseUrl)('a lost registry', () => {
     {
       await using server = await startAtoll(at)
       expect(await statusAndCode(server, 'acme')).toEqual([404, 'TENANT_NOT_FOUND'])
+      expect(await readMetric(server.url, 'atoll_faults_total', { fault: 'UNKNOWN_FOLDERS' })).toBe(1)
       await server.end('SIGTERM')
       expect(await server.logged).toContain('"what":"UNKNOWN_FOLDERS"')
       expect(await server.logged).toContain('"folders":["acme"]')

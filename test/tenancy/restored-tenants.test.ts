@@ -1,7 +1,10 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
+import { config } from '../../src/config'
+import { handleRequest } from '../../src/gateway'
 import { checkUnknownFolders } from '../../src/operations/checks'
 import { adoptTenant, listUnknownFolders } from '../../src/tenancy/adoption'
 import { databases, hasTenantFolder, tenantFolder } from '../../src/tenancy/databases'
@@ -13,6 +16,8 @@ import { tenants } from '../../src/tenancy/tables'
 import { listAbandonedFolders, recordFolder } from '../../src/tenancy/tenant-folders'
 import { createTenant, deleteTenant, getTenant, getTenantAnyStatus } from '../../src/tenancy/tenants'
 import { findRecord } from '../backups/fixtures'
+import { createTempFolder, runAtoll } from '../fakes/cli'
+import { recordLog } from '../recorded-log'
 import { errorOf } from '../rejections'
 import { createTestTenant } from '../test-tenant'
 import { waitUntil } from '../wait-until'
@@ -46,6 +51,13 @@ describe('a tenant whose data are being replaced', () => {
     const { paused, staged } = await pause(t.id)
     const refused = await t.as('admin').get('/blueprints')
     expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([503, 'RESTORING', '2'])
+    const { ATOLL_TENANTS, ATOLL_DATABASE_URL } = config
+    const env = { ATOLL_TENANTS: resolve(ATOLL_TENANTS), ATOLL_DATABASE_URL }
+    const { json } = await runAtoll('doctor --json', { at: createTempFolder(), env })
+    expect(json.checks).toContainEqual({
+      ...{ check: `tenant ${t.id}`, ok: false },
+      message: expect.stringContaining('are being restored'),
+    })
     expect(await errorOf(deleteTenant(t.id))).toMatchObject({ code: 'RESTORING' })
     expect(await errorOf(getTenantAnyStatus(t.id))).toMatchObject({ code: 'RESTORING' })
     expect(await errorOf(pauseTenant((await findRecord(t.id))!, 'another', 'another'))).toMatchObject({
@@ -87,7 +99,11 @@ describe('a folder whose deletion was interrupted', () => {
       message: expect.stringContaining('was being deleted'),
     })
     expect(await errorOf(adoptTenant(id))).toMatchObject({ status: 409, code: 'TENANT_DELETED' })
+    using recorded = recordLog()
     await createTenant(id)
+    expect(recorded.find('abandoned-folder')).toMatchObject([{ tenant: id, trash: expect.any(String) }])
+    const metrics = await (await handleRequest(new Request('http://localhost/metrics'))).text()
+    expect(metrics).toMatch(/^atoll_faults_total\{fault="abandoned-folder"\} [1-9]/m)
     expect((await findRecord(id))!.uid).not.toBe(uid)
     expect(await listAbandonedFolders()).not.toContain(id)
   })

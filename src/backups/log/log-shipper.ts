@@ -9,6 +9,7 @@ import type { BackupResult } from '../backups'
 import { runCommandProcess } from '../command-process'
 import { configuredEncryption, createEncryption } from '../encryption'
 import { INSTALLATION_FOLDER } from '../folder-name'
+import { listBackedUpAt } from '../last-backups'
 import { claimTarget } from '../target-owner'
 import { openTarget } from '../targets'
 import type { BackupTarget } from '../targets/backup-target'
@@ -173,15 +174,6 @@ async function listNeverBackedUp(): Promise<string[]> {
 /** Tells whether a folder has something to back up. Its tenant may have been deleted since it was added. */
 const isInstalled = async (folder: string) =>
   folder === INSTALLATION_FOLDER || !!(await registry.db.query('select 1 from tenants where id = ?', [folder])).length
-
-/** Returns the folders of what was last backed up to a target. */
-async function listBackedUpAt(address: string): Promise<string[]> {
-  const rows = await registry.db.query(
-    'select tenant from tenant_backups where substr(place, 1, ?) = ? order by tenant',
-    [address.length, address],
-  )
-  return rows.map(([tenant]) => String(tenant))
-}
 
 /** Opens the databases whose logs were left by a process that was killed, so that they are stored. */
 async function openUnshipped() {

@@ -4,6 +4,7 @@ import {
   isContentName,
   requireContentName,
 } from '../../backups/contents/content-store'
+import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { ObjectStore, type StoredObject } from '../../storage/object-store/object-store'
 import type { StorePatience } from '../../storage/object-store/store-connection'
@@ -117,9 +118,16 @@ function throwGone({ key }: StoredObject): never {
   throw new Error(`${key} is not in the store any more.`)
 }
 
-/** @throws 503 FILE_STORE_UNAVAILABLE */
+const REPORT_INTERVAL_MS = 60_000
+let reportedAt = Number.NEGATIVE_INFINITY
+
+/** Every request for a file may meet it, so it is logged at most once a minute. @throws 503 FILE_STORE_UNAVAILABLE */
 export function throwUnavailable(cause: unknown): never {
   if (cause instanceof Problem) throw cause
+  if (performance.now() > reportedAt + REPORT_INTERVAL_MS) {
+    reportedAt = performance.now()
+    logError('FILE_STORE_UNAVAILABLE', { cause })
+  }
   const message = 'The store of the files cannot be reached. Try again later.'
   throw new Problem(503, 'FILE_STORE_UNAVAILABLE', message, { cause, headers: { 'retry-after': '10' } })
 }

@@ -1,5 +1,6 @@
 import { version } from '../../../package.json'
 import { config } from '../../config'
+import { listFaultCounts } from '../../core/fault-counts'
 import { countDroppedLines } from '../../core/stderr'
 import { countDescriptors, readDescriptorLimit } from '../file-descriptors'
 import { measureDisk } from '../installation-health'
@@ -65,5 +66,8 @@ export function defineProcessMetrics() {
     'The lines of the log that were dropped, because nothing reads them fast enough.',
     [],
     countDroppedLines,
+  )
+  defineCounter('atoll_faults_total', 'The lines of the log that tell a fault, or that it was mended.', ['fault'], () =>
+    listFaultCounts().map(([fault, count]) => [{ fault }, count]),
   )
 }

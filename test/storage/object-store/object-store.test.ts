@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { findTargetProblem } from '../../../src/backups/target-check'
+import { createS3Target } from '../../../src/backups/targets/s3'
 import { ObjectStore, PART_BYTES } from '../../../src/storage/object-store/object-store'
 import type { StoreFailure } from '../../../src/storage/object-store/store-failure'
 import { startFaultyProxy } from '../../fakes/faulty-proxy'
@@ -226,4 +228,8 @@ test('a refusal of the store is not repeated, and a wrong clock is told', async 
     'the clock of this machine differs by 20 minutes from that of the store; set it right',
     1,
   ])
+  const target = createS3Target('s3://files/backups', {
+    ...{ endpoint: `http://127.0.0.1:${server.port}`, accessKeyId: 'key', secretAccessKey: 'secret' },
+  })
+  expect(await findTargetProblem(target)).toContain('the clock of this machine differs by 20 minutes')
 })
