@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/clock'
 import { describeTimeZones, findTimeZone, listTimeZones, TimeZone } from '../../src/core/time-zone'
-import { useZoneFolder } from '../../src/core/zone-data/current-zones'
+import { chooseNewerZones, useZoneFolder } from '../../src/core/zone-data/current-zones'
 import { readPackedZones } from '../../src/core/zone-data/packed-zones'
 import { readZoneFolder } from '../../src/core/zone-data/zone-folder'
 import { createTempFolder, runAtoll, SOURCE_COMMAND } from '../fakes/cli'
@@ -152,4 +152,16 @@ describe('the folder of ATOLL_TIME_ZONES', () => {
   test('without a folder, the newest rules at hand are used', () => {
     expect(describeTimeZones().version >= '2026f').toBe(true)
   })
+
+  test.skipIf(!zoneCompiler)(
+    "the system's rules are used if they are newer than the built-in ones, and not otherwise",
+    () => {
+      const folder = compileZones('Z Europe/Berlin 3 - +03')
+      expect(chooseNewerZones(folder)).toMatchObject({ version: '2999z', origin: folder })
+      writeFileSync(join(folder, 'tzdata.zi'), '# version 2020a\n')
+      const builtIn = chooseNewerZones(folder)
+      expect(builtIn.version >= '2026f' && builtIn.origin !== folder).toBeTrue()
+      expect(chooseNewerZones(createTempFolder()).version).toBe(builtIn.version)
+    },
+  )
 })

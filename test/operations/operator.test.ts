@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { config } from '../../src/config'
 import { keepLogLine, startLogTail } from '../../src/core/log-tail'
+import { describeTimeZones } from '../../src/core/time-zone'
 import { withLease } from '../../src/jobs/with-lease'
 import { Minute } from '../../src/operations/metrics/recent-requests'
 import { recentRequests } from '../../src/operations/metrics/request-statistics'
@@ -189,6 +190,7 @@ describe('the installation', () => {
       engine: config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite',
       tenants: { total: expect.any(Number), suspended: expect.any(Number), maxOpen: 3 },
       requests: { total: 40, errors: 2, p95Seconds: 0.005 },
+      timeZones: describeTimeZones(),
       jobs: { waiting: expect.any(Number), failing: expect.any(Number) },
       disk: { freeBytes: expect.any(Number), totalBytes: expect.any(Number) },
     })

@@ -22,12 +22,15 @@ export function getZoneData(): ZoneData {
   return current
 }
 
-function chooseZoneData(): ZoneData {
+const chooseZoneData = (): ZoneData =>
+  chosenFolder ? withPackedNames(openChosenFolder(chosenFolder), readPackedZones()) : chooseNewerZones(SYSTEM_FOLDER)
+
+/** Returns the rules of a folder if its release is newer than the one in Atoll, else Atoll's own. */
+export function chooseNewerZones(folder: string): ZoneData {
   const packed = readPackedZones()
-  if (chosenFolder) return withPackedNames(openChosenFolder(chosenFolder), packed)
-  const version = readFolderVersion(SYSTEM_FOLDER)
+  const version = readFolderVersion(folder)
   const isNewer = version !== undefined && version > packed.version
-  return isNewer ? withPackedNames(readZoneFolder(SYSTEM_FOLDER, version), packed) : packed
+  return isNewer ? withPackedNames(readZoneFolder(folder, version), packed) : packed
 }
 
 function openChosenFolder(folder: string): ZoneData {

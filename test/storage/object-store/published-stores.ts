@@ -17,7 +17,11 @@ const pathOf = (name: ProgramName) => Bun.which(name, { PATH: `${process.env.PAT
 
 /** Returns the names of the programs, and whether each is installed here (`go install`, see CONTRIBUTING). */
 export const publishedStores = () =>
-  (Object.keys(PROGRAMS) as ProgramName[]).map((name) => ({ name, isInstalled: !!pathOf(name) }))
+  (Object.keys(PROGRAMS) as ProgramName[]).map((name) => {
+    const isInstalled = !!pathOf(name)
+    if (!isInstalled) console.warn(`Skipped: ${name} is not installed. CONTRIBUTING.md says how to install it.`)
+    return { name, isInstalled }
+  })
 
 /** Starts a program on a port of the loopback. */
 export async function startPublishedStore(name: ProgramName) {
