@@ -55,6 +55,9 @@ function requireOwner(target: BackupTarget, owner: Owner | undefined, id: string
   )
 }
 
+/** Tells whether the names in a target include the file that says whose backups these are. */
+export const isClaimedTarget = (names: Set<string>) => names.has(OWNER_FILE)
+
 async function readOwner(target: BackupTarget): Promise<Owner | undefined> {
   const content = await target.read(OWNER_FILE)
   const value = content && tryParseJson(await new Response(content).text())

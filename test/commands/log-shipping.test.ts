@@ -145,6 +145,37 @@ test('a log goes on after clean stops and kills without a new backup, and a gap 
   expect([part.code, part.json.restored[0].until]).toEqual([0, until])
 })
 
+test('a target that is emptied while a tenant is written to gets new backups, and stays the target of its installation', async () => {
+  const installation = await createInstallation()
+  const { at, hasBackups, countBackups, listSegments } = installation
+  const target = join(at.at, 'backups')
+  await using server = await startAtoll(at)
+  const call = apiCaller(server.url, await signIn(server.url, 'acme'))
+  await call('POST', '/api/blueprints', thingsBlueprint)
+  let written = 0
+  const writeOne = async () => {
+    expect((await call('POST', THINGS, { name: `${++written}` })).status).toBe(201)
+  }
+  const writeUntil = (isReached: () => boolean) => {
+    const writeAndLook = async () => {
+      await writeOne()
+      return isReached()
+    }
+    return waitUntil(writeAndLook, Boolean, SLOW_MS)
+  }
+  await writeUntil(() => hasBackups() && listSegments().length > 1)
+  for (const name of readdirSync(target)) rmSync(join(target, name), { recursive: true })
+  // The log makes the folder of the tenant again, without a backup.
+  await writeUntil(() => hasBackups() && countBackups('acme') > 0 && existsSync(join(target, 'installation.json')))
+  await writeOne()
+  const segments = listSegments().length
+  await writeUntil(() => listSegments().length > segments)
+  await server.end('SIGKILL')
+  const { names } = await restoreNames(installation, 'emptied')
+  expect(names).toEqual(Array.from({ length: names.length }, (_, index) => `${index + 1}`))
+  expect(names.length).toBeGreaterThan(segments)
+})
+
 test('continuous backups need a target, and the health of the installation tells when it fails and when it is back', async () => {
   const at = createTempFolder()
   const refused = await runAtoll('serve', { at, env: { ATOLL_BACKUP_CONTINUOUS: 'on' } })

@@ -13,6 +13,7 @@ import { listBackedUpAt } from '../last-backups'
 import { claimTarget } from '../target-owner'
 import { openTarget } from '../targets'
 import type { BackupTarget } from '../targets/backup-target'
+import { MissingBackups } from './missing-backups'
 import { ShippedLog } from './shipped-log'
 
 const READ_INTERVAL_MS = 1_000 // how exactly a moment can be restored
@@ -73,13 +74,15 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
     closed: (file, state) => logOf(file)?.close(state),
     received: (file, frames) => logOf(file)?.add(frames),
   })
-  let claimed: Promise<void> | undefined
-  const claim = () => {
-    claimed ??= claimTarget(target).catch((error) => {
-      claimed = undefined
-      throw error
+  let claiming: Promise<void> | undefined
+  let isClaimed = false
+  const claim = async () => {
+    if (isClaimed) return
+    claiming ??= claimTarget(target).finally(() => {
+      claiming = undefined
     })
-    return claimed
+    await claiming
+    isClaimed = true
   }
   const shipOne = async (log: ShippedLog) => {
     try {
@@ -88,7 +91,7 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
       // The target is back, so a backup that failed meanwhile need not wait for its next attempt.
       if (log.problem) for (const folder of backupProblems.keys()) backups.add(folder)
       log.problem = undefined
-      if (log.needsBackup && !backups.has(log.folder) && !backupProblems.has(log.folder)) backups.add(log.folder)
+      if (log.needsBackup && !backups.has(log.folder)) backups.add(log.folder)
     } catch (error) {
       log.problem = toMessage(error)
       reportFailure(error)
@@ -111,29 +114,32 @@ export async function startLogShipping(): Promise<() => Promise<void>> {
   // A log that was begun gets its backup once the log has a name.
   const isAwaited = (folder: string) =>
     backups.has(folder) || backupProblems.has(folder) || logs.get(folder)?.unprotectedSince !== undefined
+  const missing = new MissingBackups(target)
+  let isWatching = false
   const watch = async () => {
+    if (isWatching) return
+    isWatching = true
     try {
-      const names = new Set(await target.list(''))
-      const missing = (await listBackedUpAt(target.addressOf(''))).filter((folder) => !names.has(folder))
-      const lost = new Set([
-        ...missing,
-        ...logs
-          .values()
-          .filter((log) => log.generationName && !names.has(log.folder))
-          .map(({ folder }) => folder),
-      ])
+      const storedLogs = [...logs.values()].filter((log) => log.generationName)
+      const { lost, isEmptied } = await missing.find(storedLogs)
+      if (isEmptied && isClaimed) lost.add(INSTALLATION_FOLDER)
+      if (isEmptied) isClaimed = false
+      await claim()
       for (const folder of lost) {
+        if (backups.has(folder)) continue
         logError('BACKUPS_MISSING', {
           tenant: folder,
           message: 'Its backups are not in the target any more. A new one is being made.',
         })
         backupProblems.set(folder, `the backups of ${folder} are not in the target any more`)
-        logs.get(folder)?.restartGeneration()
-        backups.add(folder)
+        // A log gets its backup once its new generation has a name, which the backup notes.
+        if (!logs.get(folder)?.restartGeneration()) backups.add(folder)
       }
       for (const folder of await listNeverBackedUp()) if (!isAwaited(folder)) backups.add(folder)
     } catch (error) {
       reportFailure(error)
+    } finally {
+      isWatching = false
     }
   }
   // A tenant that is only read needs a backup, too, and what tenants share always has a new one.
@@ -211,14 +217,16 @@ function reportFailure(error: unknown) {
 /** Makes backups one after the other, in processes of their own, and tries those again that fail. */
 class BackupQueue {
   #waiting = new Set<string>()
+  #retrying = new Set<string>()
   #controller = new AbortController()
   #current?: string
 
   has(folder: string): boolean {
-    return this.#waiting.has(folder) || this.#current === folder
+    return this.#waiting.has(folder) || this.#current === folder || this.#retrying.has(folder)
   }
 
   add(folder: string) {
+    this.#retrying.delete(folder)
     this.#waiting.add(folder)
     void this.#run()
   }
@@ -248,7 +256,8 @@ class BackupQueue {
         if (this.#controller.signal.aborted) break
         backupProblems.set(folder, toMessage(cause))
         logError('BACKUP_FAILED', { tenant: folder, cause })
-        setTimeout(() => this.add(folder), BACKUP_RETRY_MS).unref()
+        this.#retrying.add(folder)
+        setTimeout(() => this.#retrying.has(folder) && this.add(folder), BACKUP_RETRY_MS).unref()
       }
     }
     this.#current = undefined

@@ -90,10 +90,15 @@ export class ShippedLog {
     this.pendingBytes = 0
   }
 
-  /** Begins a new series with what waits, because the target lost what was stored before. */
-  restartGeneration() {
-    const { end } = this.#generation ?? {}
+  /**
+   * Begins a new series with what waits, because the target lost what was stored before. Returns whether there was a
+   * series.
+   */
+  restartGeneration(): boolean {
+    if (!this.#generation) return false
+    const { end } = this.#generation
     this.#generation = { ...createGeneration(this.#blocks[0]?.time ?? now()), end }
+    return true
   }
 
   /** Tells whether the generation has no backup yet from which it goes on, and is ready for one. */
@@ -107,7 +112,8 @@ export class ShippedLog {
 
   /** Notes that a backup was made since the generation began. */
   confirmBackup(generation: string | undefined) {
-    if (!this.#generation || this.#generation.name !== generation) return
+    // A backup that began before the series had a name does not go on with it.
+    if (!generation || this.#generation?.name !== generation) return
     this.#generation.hasBackup = true
     this.#save()
   }
@@ -130,7 +136,7 @@ export class ShippedLog {
   async #ship(encryption: BackupEncryption | undefined): Promise<void> {
     const generation = this.#generation
     if (!generation) return
-    if (!generation.isVerified && !(await this.#verify(generation))) return this.restartGeneration()
+    if (!generation.isVerified && !(await this.#verify(generation))) return void this.restartGeneration()
     if (!generation.name) {
       const names = await this.target.list(`${this.folder}/${LOG_FOLDER}`)
       if (this.#generation !== generation) return
