@@ -17,6 +17,7 @@ import { apiTokens, sessionKeys, sessions, users } from './tables'
 export type Actor = {
   /** The user's id. */
   user: string
+  username?: string
   roles: string[]
   privileged: boolean
   workspace: ActiveWorkspace | null
@@ -41,6 +42,7 @@ export const API_TOKEN_PATTERN = /^atl_[0-9a-f]{64}$/
 const LAST_USED_INTERVAL_MS = 60_000 // ms between two updates of the last use of an API token
 const MAX_LAST_USES = 10_000 // tokens per tenant
 
+const userColumns = { user: users._id, username: users.username, roles: users.roles, version: users.version }
 /** The active workspace of a credential, and the roles of its user there. */
 const workspaceColumns = {
   workspace: workspaces._id,
@@ -53,7 +55,7 @@ const tokenWorkspace = sql`coalesce(${apiTokens.workspace}, ${apiTokens.activeWo
 
 const selectBySession = prepareFirst((db) =>
   db
-    .select({ user: users._id, roles: users.roles, version: users.version, ...workspaceColumns })
+    .select({ ...userColumns, ...workspaceColumns })
     .from(sessions)
     .innerJoin(users, eq(users._id, sessions.user))
     .leftJoin(workspaces, eq(workspaces._id, sessions.workspace))
@@ -63,9 +65,7 @@ const selectBySession = prepareFirst((db) =>
 const selectByCookie = prepareFirst((db) =>
   db
     .select({
-      user: users._id,
-      roles: users.roles,
-      version: users.version,
+      ...userColumns,
       session: sessions._id,
       expires: sessionKeys.expires,
       spent: sessionKeys.spent,
@@ -82,9 +82,7 @@ const selectByToken = prepareFirst((db) =>
   db
     .select({
       _id: apiTokens._id,
-      user: users._id,
-      roles: users.roles,
-      version: users.version,
+      ...userColumns,
       scopes: apiTokens.scopes,
       expires: apiTokens.expires,
       bound: apiTokens.workspace,
@@ -209,7 +207,7 @@ export async function findActiveWorkspace(tenant: Tenant, session: string): Prom
   return row ? toActiveWorkspace(tenant, row) : null
 }
 
-type ActorRow = { user: string; roles: string[]; version: number } & {
+type ActorRow = { user: string; username: string; roles: string[]; version: number } & {
   [column in keyof typeof workspaceColumns]: (typeof workspaceColumns)[column]['_']['data'] | null
 }
 
@@ -223,9 +221,9 @@ async function toActiveWorkspace(tenant: Tenant, { workspace, name, labels, memb
 type ActorCredential = Pick<Actor, 'via' | 'session' | 'token'>
 
 async function toCachedActor(tenant: Tenant, row: ActorRow, by: ActorCredential, scopes: string[] = []) {
-  const { user, roles, version } = row
+  const { user, username, roles, version } = row
   const workspace = await toActiveWorkspace(tenant, row)
-  const actor: Actor = { user, roles, privileged: isPrivileged(roles), workspace, scopes, ...by }
+  const actor: Actor = { user, username, roles, privileged: isPrivileged(roles), workspace, scopes, ...by }
   // An access token carries its own expiry.
   return { actor, version, expires: Number.POSITIVE_INFINITY, replaced: false }
 }

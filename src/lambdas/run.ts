@@ -109,7 +109,7 @@ async function runInSandbox(
 
 /** Returns the JSON of the lambda's parameter `request`. */
 function toRequestJson({ actor }: PublicCtx, lambdaRequest: LambdaRequest, { event }: RunOptions) {
-  const user = actor ? { _id: actor.user, roles: actor.roles } : null
+  const user = actor ? { _id: actor.user, username: actor.username, roles: actor.roles } : null
   return JSON.stringify({
     ...lambdaRequest,
     user,

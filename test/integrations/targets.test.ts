@@ -99,6 +99,24 @@ describe('the target http', () => {
     expect(deliveries).toEqual([])
   })
 
+  test('an http target says by Retry-After when a run is tried again: seconds, or a date, at most an hour', async () => {
+    for (const [retryAfter, ms] of [
+      ['120', 120_000],
+      [new Date(now() + 600_000).toUTCString(), 600_000],
+      ['1000000000', 3_600_000],
+    ] as const) {
+      receiver.answer = () => new Response(null, { status: 503, headers: { 'retry-after': retryAfter } })
+      const { _id } = await h.integration(SHOP_TRIGGER, { kind: 'http', url })
+      await emitAndDeliver(h.tenant, newOrderEvent(1))
+      const [run] = (await h.admin.get(`/integrations/${_id}/runs`)).body
+      expect(Date.parse(run.nextAttempt) - now()).toBeWithin(ms - 3_000, ms + 1)
+      await h.admin.delete(`/integrations/${_id}`)
+    }
+    const hook = await h.integration({ kind: 'webhook' }, { kind: 'http', url })
+    const answer = await h.as('user').post(`/webhooks/${hook._id}`, {})
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1000000000'])
+  })
+
   test('an http target that fails is retried in order with the same key for three days, then emits delivery-failed', async () => {
     receiver.answer = () => 503
     const { _id } = await h.integration(SHOP_TRIGGER, { kind: 'http', url })

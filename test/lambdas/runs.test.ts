@@ -75,7 +75,7 @@ describe('POST /lambdas/:id/execute', () => {
     expect(body).toEqual({
       result: {
         ...{ method: 'PUT', path: '/x', query: { a: '1' }, body: { d: 1 }, rawBody: '{"d":1}', event: { e: 2 } },
-        ...{ user: { _id: testTenant.users.admin, roles: ['admin', 'user'] }, workspace: null },
+        ...{ user: { _id: testTenant.users.admin, username: 'admin', roles: ['admin', 'user'] }, workspace: null },
       },
       logs: [
         { at: expect.any(Number), level: 'info', text: 'a 1 {"b":[null,true]} undefined' },
@@ -495,6 +495,17 @@ describe('the error of a call without permission', () => {
 })
 
 describe('the request that a lambda receives', () => {
+  test('a lambda learns the username of its caller, also after it has changed', async () => {
+    const { tenant, origin } = testTenant
+    const { _id } = await registerUser(tenant, { username: 'grace', email: 'grace@x.test' }, ['admin'])
+    const { token } = await issueApiToken(tenant, _id, { nickname: 'test' })
+    const path = await createLambda(admin, '(request) => request.user.username')
+    const run = async () => (await apiClient(origin, { 'x-api-key': token }).post(`${path}/execute`, {})).body.result
+    expect(await run()).toBe('grace')
+    expect((await admin.put(`/users/${_id}`, { username: 'hopper' })).status).toBe(200)
+    expect(await run()).toBe('hopper')
+  })
+
   test('a lambda receives the request as it was sent, without the credentials of a signed-in sender', async () => {
     const headers = { cookie: 'a=b', 'x-api-key': 'atl_x', authorization: 'Basic x', 'x-signature': 'y' }
     const request = new Request('http://a.test/api/webhooks/1?a=1&b=2&b=3', { method: 'POST', headers, body: '{}' })

@@ -11,6 +11,7 @@ import { type TargetKind, validateSource } from './target-kind'
 const TARGET_TIMEOUT_MS = 30_000
 const MAX_ANSWER_BYTES = 1 << 20
 const MAX_REDIRECTS = 3
+const PASSED_ON_HEADERS = ['content-type', 'retry-after']
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
 
@@ -57,7 +58,10 @@ export const http: TargetKind<typeof shape> = {
       privateNetwork: isPrivateNetworkAllowed(),
     }
     const response = await fetchExternal(path ? joinUrl(base, path) : base, { method, headers, body, signal }, limits)
-    const type = response.headers.get('content-type')
-    return new Response(response.body, { status: response.status, headers: type ? { 'content-type': type } : {} })
+    const passedOn = PASSED_ON_HEADERS.flatMap((name) => {
+      const value = response.headers.get(name)
+      return value ? [[name, value] as [string, string]] : []
+    })
+    return new Response(response.body, { status: response.status, headers: passedOn })
   },
 }

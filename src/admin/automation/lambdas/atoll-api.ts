@@ -12,7 +12,7 @@ export const atollMembers = {
     member('headers', ': object', 'The headers by their names in lower case.'),
     member('body', ': any', 'The body: parsed JSON, or text.'),
     member('rawBody', ': string', 'The body as it was sent.'),
-    member('user', ': {_id, roles} | null', 'The caller.'),
+    member('user', ': {_id, username, roles} | null', 'The caller.'),
     member('workspace', ': object | null', 'The active workspace of the caller.'),
     member('event', ': object', 'What happened, where an event or a schedule runs the lambda.'),
   ],
