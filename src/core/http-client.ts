@@ -89,10 +89,12 @@ async function toOutboundRequest(
   signal: AbortSignal,
 ): Promise<OutboundRequest> {
   const sentHeaders = new Headers(headers)
+  // Some servers refuse requests without it, as ACME demands (RFC 8555, 6.1).
+  if (!sentHeaders.has('user-agent')) sentHeaders.set('user-agent', 'atoll')
   if (!body) return { method: method.toUpperCase(), headers: sentHeaders, body: null, signal }
   if (typeof body === 'string' && sentHeaders.has('content-type'))
     return { method: method.toUpperCase(), headers: sentHeaders, body: Buffer.from(body), signal }
-  const request = new Request('http://any.invalid', { method, headers, body })
+  const request = new Request('http://any.invalid', { method, headers: sentHeaders, body })
   return { method: request.method, headers: request.headers, body: await request.bytes(), signal }
 }
 

@@ -197,6 +197,11 @@ type AuthorityDirectory = { profile?: string; renewalInfo?: string }
 /** @throws AuthorityUnavailable also for a profile that it does not have */
 async function readDirectory(): Promise<AuthorityDirectory> {
   const response = await fetchAuthority(config.ATOLL_ACME_DIRECTORY, { method: 'GET' })
+  if (!response.ok)
+    throw new AuthorityUnavailable(
+      `The ACME authority answers ${response.status} for its directory. Check ATOLL_ACME_DIRECTORY.`,
+      OUTAGE_PAUSE_MS,
+    )
   const { meta, renewalInfo } = (tryParseJson(await response.text()) ?? {}) as {
     meta?: { profiles?: Record<string, unknown> }
     renewalInfo?: string

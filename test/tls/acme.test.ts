@@ -238,6 +238,8 @@ describe.skipIf(!hasPebble)('certificates that are ordered', () => {
       async fetch(request) {
         const { pathname, origin } = new URL(request.url)
         const profiles = { shortlived: 'six days', classic: '90 days' }
+        // Pebble and Boulder refuse requests without it, as RFC 8555 demands.
+        if (!request.headers.get('user-agent')) return refuse(400, 'malformed')
         const own = { newOrder: `${origin}/order`, renewalInfo: `${origin}/renewal`, meta: { profiles } }
         if (pathname === '/') return Response.json({ ...directory, ...own })
         if (pathname === '/order') {
@@ -308,6 +310,23 @@ describe.skipIf(!hasPebble)('certificates that are ordered', () => {
     config.ATOLL_ACME_PROFILE = 'shortlived'
     expect((await errorOf(orderCertificate(await connectAuthority(), host))).message).toContain('rejectedIdentifier')
     expect(authority.orders).toEqual([{ identifiers: [{ type: 'dns', value: host }], profile: 'shortlived' }])
+  })
+
+  test('an authority that refuses to show its directory is told with its status, and blames no host', async () => {
+    const host = newHost()
+    await createTenantAt(host)
+    await using refusing = Bun.serve({ port: 0, fetch: () => new Response(null, { status: 404 }) })
+    const client = await connectAuthority()
+    config.ATOLL_ACME_DIRECTORY = refusing.url.href
+    try {
+      const error = await errorOf(orderCertificate(client, host))
+      expect([error instanceof AuthorityUnavailable, error.message]).toEqual([
+        true,
+        'The ACME authority answers 404 for its directory. Check ATOLL_ACME_DIRECTORY. Orders go on later.',
+      ])
+    } finally {
+      config.ATOLL_ACME_DIRECTORY = pebble.directory
+    }
   })
 
   test('an authority that refuses most nonces still issues a certificate', async () => {
