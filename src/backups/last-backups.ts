@@ -52,11 +52,11 @@ export async function listOverdueBackups(limit: number): Promise<{ id: string; p
     .limit(limit)
 }
 
-/** Returns the folders of what was last backed up to a target. */
-export async function listBackedUpAt(address: string): Promise<string[]> {
+/** Returns the names of the last backups that were stored in a target, by their folders. */
+export async function listBackedUpAt(address: string): Promise<Map<string, string>> {
   const rows = await registry.db.query(
-    'select tenant from tenant_backups where substr(place, 1, ?) = ? order by tenant',
+    'select tenant, place from tenant_backups where substr(place, 1, ?) = ? order by tenant',
     [address.length, address],
   )
-  return rows.map(([tenant]) => String(tenant))
+  return new Map(rows.map(([tenant, place]) => [String(tenant), String(place).split(/[\\/]/).at(-1)!]))
 }

@@ -4,6 +4,7 @@ import { requireOwnTarget } from './target-owner'
 import type { BackupTarget } from './targets/backup-target'
 
 const MAX_NAMED_TENANTS = 10
+const MAX_LISTED_FOLDERS = 100 // a log makes the folder of a tenant again, so that its backups are looked for
 
 /**
  * Says that a target cannot be read, has the backups of another installation, or lacks backups that were stored in it;
@@ -13,7 +14,11 @@ export async function findTargetProblem(target: BackupTarget): Promise<string | 
   try {
     const names = new Set(await target.list(''))
     await requireOwnTarget(target)
-    const missing = (await listBackedUpAt(target.addressOf(''))).filter((folder) => !names.has(folder))
+    const backups = [...(await listBackedUpAt(target.addressOf('')))]
+    const missing: string[] = []
+    for (const [place, [folder, name]] of backups.entries())
+      if (!names.has(folder) || (place < MAX_LISTED_FOLDERS && !(await target.list(folder)).includes(name)))
+        missing.push(folder)
     if (!missing.length) return
     const more = missing.length > MAX_NAMED_TENANTS ? ' and others' : ''
     const list = `${missing.slice(0, MAX_NAMED_TENANTS).join(', ')}${more}`

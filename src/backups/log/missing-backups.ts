@@ -1,5 +1,5 @@
-import { registry } from '../../tenancy/registry'
 import { parseFolderName } from '../folder-name'
+import { listBackedUpAt } from '../last-backups'
 import { isClaimedTarget } from '../target-owner'
 import type { BackupTarget } from '../targets/backup-target'
 import type { ShippedLog } from './shipped-log'
@@ -22,7 +22,7 @@ export class MissingBackups {
   async find(storedLogs: ShippedLog[]): Promise<{ lost: Set<string>; isEmptied: boolean }> {
     const names = new Set(await this.target.list(''))
     const isEmptied = !isClaimedTarget(names)
-    const backups = await this.#listLastBackups()
+    const backups = await listBackedUpAt(this.target.addressOf(''))
     const expected = [...backups.keys(), ...storedLogs.map(({ folder }) => folder)]
     const lost = new Set(expected.filter((folder) => !names.has(folder)))
     const backedUpLogs = storedLogs.filter(({ needsBackup }) => !needsBackup).map(({ folder }) => folder)
@@ -47,17 +47,7 @@ export class MissingBackups {
     if (name === undefined) return names.some((one) => parseFolderName(one) !== undefined)
     if (names.includes(name)) return true
     // A newer one was made meanwhile, and this one removed.
-    const latest = (await this.#listLastBackups()).get(folder)
+    const latest = (await listBackedUpAt(this.target.addressOf(''))).get(folder)
     return latest !== name
-  }
-
-  /** Returns the names of the last backups in the target, by their folders. */
-  async #listLastBackups(): Promise<Map<string, string>> {
-    const address = this.target.addressOf('')
-    const rows = await registry.db.query('select tenant, place from tenant_backups where substr(place, 1, ?) = ?', [
-      address.length,
-      address,
-    ])
-    return new Map(rows.map(([tenant, place]) => [String(tenant), String(place).split(/[\\/]/).at(-1)!]))
   }
 }
