@@ -1,8 +1,10 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findBackup, withLatestSound } from '../../src/backups/backup-list'
+import { backUp } from '../../src/backups/backups'
 import { restoreTenant } from '../../src/backups/restore'
+import { findTargetProblem } from '../../src/backups/target-check'
 import { claimTarget } from '../../src/backups/target-owner'
 import { openTarget } from '../../src/backups/targets'
 import { backUpTenant } from '../../src/backups/tenant-backup'
@@ -135,4 +137,15 @@ test('a target belongs to the installation that used it first', async () => {
     code: 'BACKUP_TARGET_TAKEN',
     message: expect.stringContaining('host:/data'),
   })
+})
+
+test('a target lacks the backups of a tenant of which only the log goes on', async () => {
+  const [{ id }, to] = [await createTenantWithThings(), freshTarget()]
+  const target = openTarget(to)
+  await claimTarget(target)
+  const { backups } = await backUp([id], target, undefined)
+  expect(await findTargetProblem(target)).toBeUndefined()
+  rmSync(backups[0]!.place, { recursive: true })
+  mkdirSync(join(to, id, 'log'), { recursive: true })
+  expect(await findTargetProblem(target)).toContain(`lacks the backups of ${id}, `)
 })
