@@ -50,6 +50,7 @@ import subscriptionPausesPg from './postgres/0062_subscription_pauses.sql' with 
 import marksOfWordsPg from './postgres/0063_marks_of_words.sql' with { type: 'text' }
 import mailedCodesPg from './postgres/0064_mailed_codes.sql' with { type: 'text' }
 import indexKeysPg from './postgres/0065_versions_of_index_keys.sql' with { type: 'text' }
+import offeredRefundsPg from './postgres/0066_offered_refunds.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -120,6 +121,7 @@ import subscriptionPauses from './sqlite/0062_subscription_pauses.sql' with { ty
 import marksOfWords from './sqlite/0063_marks_of_words.sql' with { type: 'text' }
 import mailedCodes from './sqlite/0064_mailed_codes.sql' with { type: 'text' }
 import indexKeys from './sqlite/0065_versions_of_index_keys.sql' with { type: 'text' }
+import offeredRefunds from './sqlite/0066_offered_refunds.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -197,6 +199,7 @@ export const tenantMigrations: Migrations = {
     marksOfWords,
     mailedCodes,
     indexKeys,
+    offeredRefunds,
   ],
   postgres: [
     accountsPg,
@@ -250,6 +253,7 @@ export const tenantMigrations: Migrations = {
     marksOfWordsPg,
     mailedCodesPg,
     indexKeysPg,
+    offeredRefundsPg,
   ],
   schema: readSchema(schema),
   rewriting: [48],

@@ -481,7 +481,7 @@ CREATE TABLE invoices (
   items text not null,
   created integer not null,
   updated integer not null
-) strict;
+, refund_offered integer) strict;
 
 CREATE UNIQUE INDEX invoices_at_provider on invoices (provider_kind, external_invoice_id);
 
@@ -984,4 +984,4 @@ CREATE INDEX entities_to_alter on entities (blueprint, seq) where form = -1;
 
 CREATE INDEX entities_by_change on entities (blueprint, updated, created, seq);
 
-pragma user_version = 53;
+pragma user_version = 54;

@@ -180,6 +180,8 @@ export const invoices = sqliteTable(
     items: text({ mode: 'json' }).$type<InvoiceItem[]>().notNull(),
     created: timestamp().notNull(),
     updated: timestamp().notNull(),
+    /** When admins were told to give the payment back. */
+    refundOffered: timestamp('refund_offered'),
   },
   ({ providerKind, externalInvoiceId, billableEntityType, billableEntityId, subscriptionId, created, _id }) => [
     uniqueIndex('invoices_at_provider').on(providerKind, externalInvoiceId),

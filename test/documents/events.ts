@@ -139,8 +139,8 @@ export const EVENTS: DocumentedEvent[] = [
     'payments',
     'subscription',
     'refund-offered',
-    'A payment arrived after the subscription had ended.',
-    `${SUBSCRIPTION}, externalInvoiceId, amount, currency`,
+    'A payment should be given back: it arrived after the end, or for a second checkout of the same subscription.',
+    `${SUBSCRIPTION}, externalInvoiceId, amount, currency, providerKind, why`,
   ),
   event('payments', 'subscription', 'checkout-failed', 'A checkout could not be started.', SUBSCRIPTION),
   event(

@@ -32,6 +32,7 @@ const createInvoiceRow = (more: object = {}) => ({
     items: [{ description: "it's", quantity: 1, amount: 2000 }],
     created: toIsoString(now()),
     updated: toIsoString(now()),
+    refundOffered: null,
   },
   ...more,
 })

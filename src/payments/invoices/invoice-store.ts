@@ -75,6 +75,7 @@ export async function upsertInvoice(
     periodStart: periodStart ?? before?.periodStart ?? null,
     periodEnd: periodEnd ?? before?.periodEnd ?? null,
     items: items ?? before?.items ?? [],
+    refundOffered: before?.refundOffered ?? null,
   }
   await invoiceRows[before ? 'update' : 'insert'](tx, row)
   await emit(ctx, tx, {

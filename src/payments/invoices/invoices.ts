@@ -36,7 +36,7 @@ export async function get(ctx: Ctx, id: string): Promise<InvoiceResponse> {
   return toInvoice(requireOwn(ctx, row ?? notFound('invoice')))
 }
 
-const toInvoice = ({ amount, items, ...invoice }: Invoice): InvoiceResponse => ({
+const toInvoice = ({ amount, items, refundOffered: _, ...invoice }: Invoice): InvoiceResponse => ({
   ...invoice,
   amount: fromMinorUnits(amount, invoice.currency),
   items: items.map((item) => ({ ...item, amount: fromMinorUnits(item.amount, invoice.currency) })),

@@ -8,7 +8,7 @@ import type { ProviderLink } from '../subscriptions/schedule'
 import { findSubscription } from '../subscriptions/subscriptions'
 import { hasActiveStatus, hasEnded } from '../subscriptions/transitions'
 import type { Subscription } from '../tables'
-import { reconcile, recordMissedInvoices } from './reconciliation'
+import { reconcile, settleUnused } from './reconciliation'
 
 /**
  * Cancels a checkout or a subscription at the provider that is not used here. If it was paid meanwhile, and no other one is
@@ -26,17 +26,35 @@ export const cancelOrphanedJob: JobHandler = {
     const orphan = { ...row, ...link, externalSubscriptionId: external ?? null }
     const isUsed = await isInUse(tenant, row, orphan).catch(throwJobFailure)
     const current = (await findSubscription(tenant.db, id)) ?? row
-    // The subscription was paid by an earlier checkout, so the later one must not be paid too.
-    if (isEarlierCheckout(current, orphan)) {
-      const later = { ...current, externalSubscriptionId: null }
-      await source.provider.cancel(source.connection, later).catch(throwJobFailure)
-    }
-    if (isUsed) return { state: 'done' }
-    const isEnded = await cancelUnused(source, current, orphan).catch(throwJobFailure)
-    if (isEnded && external) await recordMissedInvoices(tenant, source, row, external).catch(throwJobFailure)
+    const isLaterEnded =
+      !isEarlierCheckout(current, orphan) ||
+      (await endLaterCheckout(tenant, source, current, created).catch(throwJobFailure))
+    if (isUsed && isLaterEnded) return { state: 'done' }
+    const isEnded = !isUsed && (await cancelUnused(source, current, orphan).catch(throwJobFailure))
+    if (isEnded) await settle(tenant, source, orphan, created).catch(throwJobFailure)
     if (isEnded || now() - created > (source.provider.approvalWindowMs ?? DAY_MS)) return { state: 'done' }
     return { state: 'again', due: now() + HOUR_MS }
   },
+}
+
+/**
+ * Ends the latest checkout of a subscription that was paid by an earlier one, so that it is not paid too. If it was, and the
+ * other one is overdue, the subscription uses it from now on. Returns whether nothing is left to do.
+ */
+async function endLaterCheckout(tenant: Tenant, source: ConnectedProvider, row: Subscription, since: number) {
+  const external = await resolveExternalId(source, { ...row, externalSubscriptionId: null })
+  const later = { ...row, externalSubscriptionId: external ?? null }
+  if (external && (await isInUse(tenant, row, later))) return true
+  const current = (await findSubscription(tenant.db, row._id)) ?? row
+  const isEnded = await cancelUnused(source, current, later)
+  if (isEnded) await settle(tenant, source, later, since)
+  return isEnded
+}
+
+/** Stores what was paid for what was canceled: its checkout may have been paid right before. @throws 502 PROVIDER_ERROR */
+async function settle(tenant: Tenant, source: ConnectedProvider, unused: Subscription, since: number) {
+  const external = await resolveExternalId(source, unused)
+  if (external) await settleUnused(tenant, source, unused, external, since)
 }
 
 /**

@@ -2,13 +2,15 @@ import { and, eq } from 'drizzle-orm'
 import { now } from '../../core/clock'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
+import { addSpan, cycleSpan } from '../billing-period'
 import { type ConnectedProvider, getSubscriptionProvider } from '../configuration'
 import { upsertInvoice, voidPlaceholderInvoices } from '../invoices/invoice-store'
-import type { ProviderKind, ProviderSubscription } from '../providers/provider'
+import { offerRefund } from '../invoices/refund-offer'
+import type { ProviderInvoice, ProviderKind, ProviderSubscription } from '../providers/provider'
 import { scheduleProviderCancel } from '../subscriptions/schedule'
 import { transition } from '../subscriptions/state-machine'
-import { getSubscription } from '../subscriptions/subscriptions'
-import { hasEnded } from '../subscriptions/transitions'
+import { findSubscription, getSubscription } from '../subscriptions/subscriptions'
+import { hasActiveStatus, hasEnded } from '../subscriptions/transitions'
 import { invoices, type Subscription, subscriptions } from '../tables'
 import { retryParkedEvents } from '../webhooks/retry-schedule'
 import { driftOf, missingInvoices, recordDrift } from './drift'
@@ -45,19 +47,36 @@ export async function reconcile(tenant: Tenant, row: Subscription): Promise<Prov
   return theirs
 }
 
-/** Stores the invoices of a subscription that is ended or unused here, but was paid. @throws 502 PROVIDER_ERROR */
-export async function recordMissedInvoices(
+/**
+ * Stores the invoices of a subscription that was canceled at its provider because it is not used here. What was paid for a
+ * time after `since` (ms) should be given back: admins are told. @throws 502 PROVIDER_ERROR
+ */
+export async function settleUnused(
   tenant: Tenant,
   { provider, connection, kind }: ConnectedProvider,
-  row: Subscription,
+  { _id }: Subscription,
   external: string,
+  since: number,
 ) {
   const theirs = await provider.fetchSubscription(connection, external)
-  if (!theirs || !missingInvoices(theirs, await listInvoicesOf(tenant.db, kind, row)).length) return
+  if (!theirs?.invoices.some(({ status }) => status !== 'open')) return
   await tenant.write(async (tx) => {
+    const row = await findSubscription(tx, _id)
+    if (!row) return
     const missed = await upsertMissedInvoices(tx, tenant, row, kind, theirs)
-    await recordDrift(tx, tenant, row, kind, { invoices: missed }, true)
+    if (missed.length) await recordDrift(tx, tenant, row, kind, { invoices: missed }, true)
+    const why = hasActiveStatus(row) ? PAID_TWICE : 'It was paid, and the subscription is not in force.'
+    for (const invoice of theirs.invoices)
+      if (invoice.amount && !invoice.isExtra && isUnused(invoice, row, external, since))
+        await offerRefund(tx, tenant, row, kind, invoice, why)
   })
+}
+const PAID_TWICE = 'It was paid by another checkout of the same subscription.'
+
+/** Returns whether an invoice was paid for a time after `since`, in which the subscription does not use it. */
+function isUnused({ paidAt = now(), periodEnd }: ProviderInvoice, row: Subscription, external: string, since: number) {
+  if (row.externalSubscriptionId === external && !(hasEnded(row) && paidAt > Date.parse(row.updated))) return false
+  return (periodEnd ?? addSpan(paidAt, cycleSpan(row.billingCycle))) > since
 }
 
 async function upsertMissedInvoices(

@@ -3,7 +3,7 @@ import { now, toIsoString } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import { createRowWriter } from '../../storage/prepared-statements'
 import type { Tenant } from '../../tenancy/tenants'
-import { fromMinorUnits } from '../money'
+import { offerRefund } from '../invoices/refund-offer'
 import type { ProviderKind } from '../providers/provider'
 import { type Subscription, subscriptions } from '../tables'
 import { nextProviderLink } from './next-state'
@@ -37,7 +37,7 @@ export async function rejectTransition(
   if (obstacle?.existingSubscriptionId)
     return refused(await saveConflict(tx, ctx, before, input, { ...details, ...obstacle }))
   if (!isReported) await emitWebhookFailure(ctx, tx, before, { ...details, why })
-  if (trigger === 'paid' && invoice?.amount && hasEnded(before)) await offerRefund(tx, ctx, before, input)
+  if (trigger === 'paid' && invoice?.amount && hasEnded(before)) await offerLateRefund(tx, ctx, before, input)
   if (!hasEnded(before) || before.endedBy === 'request') await cancelSurplusAtProvider(tx, ctx, before, input)
   return refused(before)
 }
@@ -66,18 +66,15 @@ async function saveConflict(
 }
 
 /** Tells admins of a payment that arrived after the end, so that they can give it back. */
-async function offerRefund(
+async function offerLateRefund(
   tx: Tx,
   ctx: Pick<Tenant, 'tenant'>,
   row: Subscription,
   { invoice, ...input }: TransitionInput,
 ) {
-  const { externalInvoiceId, amount, currency, paidAt = input.occurredAt! } = invoice!
-  if (paidAt < Date.parse(row.updated) - CLOCK_TOLERANCE_MS) return
-  await emitSubscriptionEvent(ctx, tx, row, 'refund-offered', {
-    ...{ externalInvoiceId, amount: fromMinorUnits(amount, currency.toUpperCase()), currency: currency.toUpperCase() },
-    ...{ providerKind: input.providerKind ?? row.providerKind, why: 'It was paid after the subscription had ended.' },
-  })
+  const kind = input.providerKind ?? row.providerKind
+  if (!kind || (invoice!.paidAt ?? input.occurredAt!) < Date.parse(row.updated) - CLOCK_TOLERANCE_MS) return
+  await offerRefund(tx, ctx, row, kind, invoice!, 'It was paid after the subscription had ended.')
 }
 const CLOCK_TOLERANCE_MS = 1_000 // providers report whole seconds
 

@@ -188,6 +188,35 @@ describe.each(shops)('a pause at $kind', (shop) => {
     expect(await eventsOf(shop, 'refund-offered', id)).toMatchObject([{ amount: 20, currency: 'USD' }])
   })
 
+  test.each([
+    ['reported', () => deliverAll(shop)],
+    ['not reported', async () => void world.events.splice(0)],
+  ])(
+    'a former checkout whose payment is %s beside that of the current one is cancelled, and its refund is offered once',
+    async (_, report) => {
+      const customer = await at.createCustomer()
+      const { id, checkout: former } = await startCheckout(shop, customer)
+      const { code: couponCode } = await at.createCoupon({})
+      const answer = await expectOk(customer.post('/checkout', { subscriptionId: id, couponCode }))
+      const current = world.checkoutIn(answer)
+      world.pay(current, false)
+      const used = world.truths().at(-1)!.id
+      await deliverAll(shop)
+      moveClock(now() + 2_000)
+      world.pay(former, false)
+      const surplus = world.truths().find((one) => one.id !== used && one.ours === id)!.id
+      await report()
+      await pass(shop, 3 * HOUR, HOUR)
+      const statusOf = (external: string) => world.truths().find((one) => one.id === external)!.status
+      expect([await at.status(id), statusOf(used), statusOf(surplus)]).toEqual(['active', 'active', 'ended'])
+      const [invoice] = Object.keys(world.truths().find((one) => one.id === surplus)!.invoices)
+      const why = 'It was paid by another checkout of the same subscription.'
+      expect(await eventsOf(shop, 'refund-offered', id)).toMatchObject([
+        { externalInvoiceId: invoice, amount: 20, currency: 'USD', providerKind: shop.kind, why },
+      ])
+    },
+  )
+
   test('a checkout that is paid after it was left for a day activates the subscription', async () => {
     const customer = await at.createCustomer()
     const { id, checkout } = await startCheckout(shop, customer)

@@ -1,0 +1,2 @@
+-- When admins were told to give a payment back.
+alter table invoices add column refund_offered bigint;
