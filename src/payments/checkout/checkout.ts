@@ -102,8 +102,8 @@ async function saveCheckout(
   const isPaid = row.status !== 'pending' && !isOver(row)
   const changes = {
     ...{ checkoutUntil: null, updated: toIsoString(now()) },
-    externalCheckoutId: externalCheckoutId ?? row.externalCheckoutId,
-    // The provider has reported the id of a paid subscription.
+    // What was paid keeps its checkout and the id that the provider has reported, and the new one is not used.
+    externalCheckoutId: isPaid ? row.externalCheckoutId : (externalCheckoutId ?? row.externalCheckoutId),
     externalSubscriptionId: isPaid
       ? row.externalSubscriptionId
       : (externalSubscriptionId ?? row.externalSubscriptionId),

@@ -270,6 +270,8 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
         billing_period: period,
         customer_id: subscriptions.get(id).customer_id,
       })
+      // The transaction that begins a trial is about nothing.
+      if (trial) Object.assign(one.details.totals, { total: '0', grand_total: '0' })
       happened('subscription.created', subscriptions.get(id))
       if (!trial) happened('subscription.activated', subscriptions.get(id))
       else happened('subscription.trialing', subscriptions.get(id))
@@ -298,6 +300,8 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
       become(id, 'active', 'resumed', { paused_at: null, scheduled_change: null, current_billing_period })
       const first = [...transactions.values()].find((one) => one.subscription_id === id)
       const transaction = { ...structuredClone(first), id: newId('txn_01'), status: 'billed', payments: [] }
+      const { amount } = subscriptions.get(id).items[0].price.unit_price
+      Object.assign(transaction.details.totals, { total: amount, grand_total: amount })
       transaction.billing_period = current_billing_period
       transactions.set(transaction.id, transaction)
       settle(transaction)

@@ -2,10 +2,12 @@ import fc from 'fast-check'
 
 /**
  * A failure during an action: either of the provider at its nth request, once or from then on, or a crash of the process
- * at its nth write. `pays`: a customer pays an open checkout right before the request. With `dies` the process also crashes at the request, before or after the provider has handled it.
+ * at its nth write. With `dies` the process also crashes at the request, before or after the provider has handled it.
+ * Three things happen meanwhile: a customer `pays` an open checkout right before the request; with `reports`, the provider
+ * also reports the payment before it answers; `touches`: our row changes before it answers.
  */
 export type Fault =
-  | { vendor: 'down' | 'lost' | 'refuses' | 'pays'; at: number; stays: boolean; dies: boolean }
+  | { vendor: 'down' | 'lost' | 'refuses' | 'pays' | 'reports' | 'touches'; at: number; stays: boolean; dies: boolean }
   | { write: number; committed: boolean }
   | undefined
 
@@ -16,6 +18,8 @@ export type Action =
   | { do: 'decline'; n: number }
   | { do: 'renew'; n: number }
   | { do: 'fail'; n: number }
+  /** Another attempt to collect an overdue payment fails. */
+  | { do: 'fail again'; n: number }
   | { do: 'recover'; n: number }
   | { do: 'end'; n: number }
   | { do: 'schedule'; n: number; ends: boolean }
@@ -31,10 +35,13 @@ export type Action =
   | { do: 'buy'; who: number; trial: boolean; reset: boolean }
   /** The next period is not paid, and that is reported. */
   | { do: 'overdue'; n: number }
-  | { do: 'deliver all' }
+  /** `reversed`: the last event arrives first. */
+  | { do: 'deliver all'; reversed: boolean }
   | { do: 'lose all' }
   /** The tenant becomes a copy that does nothing outside, or no longer is one. */
   | { do: 'hold'; on: boolean }
+  /** Expects that both sides agree already, before any job has asked the provider. */
+  | { do: 'agree' }
 
 const index = fc.nat(5)
 const coupon = fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, { weight: 2, arbitrary: fc.nat(2) })
@@ -77,6 +84,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 2, arbitrary: actionOf('renew', { n: index }) },
   { weight: 2, arbitrary: actionOf('fail', { n: index }) },
   { weight: 1, arbitrary: actionOf('recover', { n: index }) },
+  { weight: 1, arbitrary: actionOf('fail again', { n: index }) },
   { weight: 1, arbitrary: actionOf('end', { n: index }) },
   { weight: 1, arbitrary: actionOf('schedule', { n: index, ends: fc.boolean() }) },
   { weight: 2, arbitrary: actionOf('pause', { n: index }) },
@@ -86,7 +94,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 2, arbitrary: actionOf('cancel', { n: index, fault }) },
   { weight: 4, arbitrary: actionOf('buy', { who: fc.nat(1), trial: fc.boolean(), reset: fc.boolean() }) },
   { weight: 2, arbitrary: actionOf('overdue', { n: index }) },
-  { weight: 2, arbitrary: actionOf('deliver all', {}) },
+  { weight: 2, arbitrary: actionOf('deliver all', { reversed: fc.boolean() }) },
   { weight: 1, arbitrary: actionOf('lose all', {}) },
   { weight: 1, arbitrary: actionOf('hold', { on: fc.boolean() }) },
   { weight: 2, arbitrary: actionOf('attach', { n: index, coupon, fault }) },

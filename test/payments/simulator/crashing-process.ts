@@ -11,9 +11,14 @@ export class ProcessKilled extends Error {
 /** The write at which a process dies, before or just after the commit. */
 export type CrashPoint = { at: number; committed: boolean }
 
+/** No history needs so many writes of a process, unless a job is due again and again. */
+const MOST_WRITES = 2_000
+
 /** A process that may die; from then on all its writes fail, including those that would clean up. */
 export class CrashingProcess {
   isDead = false
+  /** Whether it writes without end. */
+  isEndless = false
   /** The tenant whose writes fail once this process is dead. */
   readonly tenant: Tenant
 
@@ -24,7 +29,9 @@ export class CrashingProcess {
     death?: CrashPoint,
   ) {
     let left = death?.at ?? Number.POSITIVE_INFINITY
+    let writes = 0
     const write: Tenant['write'] = async (work) => {
+      if (++writes > MOST_WRITES) this.isEndless = this.isDead = true
       if (this.isDead) throw new ProcessKilled()
       const dies = left-- === 0
       let value: Awaited<ReturnType<typeof work>>

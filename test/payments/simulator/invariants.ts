@@ -1,20 +1,32 @@
 import { expect } from 'bun:test'
+import { addSpan, cycleSpan } from '../../../src/payments/billing-period'
 import { priceOf } from '../../../src/payments/subscriptions/serializer'
 import { type Status, TRANSITIONS } from '../../../src/payments/subscriptions/transitions'
 import { invoices, type Subscription, subscriptions } from '../../../src/payments/tables'
 import type { Db, Tx } from '../../../src/storage/port'
 import type { World } from './provider-worlds'
 
+type StoredStatus = [id: string, status: Status, entity: string, external: string | null, conflict: string | null]
 const statusesIn = async (tx: Tx) =>
-  (await tx.query('select _id, status, billable_entity_id from subscriptions')) as [string, Status, string][]
+  (await tx.query(
+    'select _id, status, billable_entity_id, external_subscription_id, conflict from subscriptions',
+  )) as StoredStatus[]
 
-/** Runs a write; each change of a status has to be in the table, and an entity has one active subscription at most. */
+/**
+ * Runs a write; each change of a status has to be in the table, and an entity has one active subscription at most. What is
+ * in force goes on with its subscription at the provider, and time does not end what waits for an admin.
+ */
 export async function checkWrites(tx: Tx, work: (tx: Tx) => Promise<unknown>) {
-  const current = new Map((await statusesIn(tx)).map(([id, status]) => [id, status]))
+  const stored = await statusesIn(tx)
+  const current = new Map(stored.map(([id, status]) => [id, status]))
+  const previous = new Map(stored.map((row) => [row[0], row]))
   const query: Tx['query'] = async (text, params) => {
     const rows = await tx.query(text, params)
     if (/^update "?subscriptions/.test(text))
-      for (const [id, status] of await statusesIn(tx)) {
+      for (const [id, status, , external] of await statusesIn(tx)) {
+        const [, old, , oldExternal, oldConflict] = previous.get(id) ?? []
+        if (oldConflict) expect([id, ENDS_BY_TIME.includes(status) && status !== old]).toEqual([id, false])
+        if (oldExternal && (old === 'active' || old === 'trialing')) expect([id, external]).toEqual([id, oldExternal])
         const before = current.get(id) ?? 'pending'
         if (before !== status) expect(Object.values(TRANSITIONS[before])).toContain(status)
         current.set(id, status)
@@ -30,6 +42,8 @@ export async function checkWrites(tx: Tx, work: (tx: Tx) => Promise<unknown>) {
     activeEntities.add(entity)
   }
 }
+
+const ENDS_BY_TIME: Status[] = ['abandoned', 'lapsed']
 
 const isAlive = (status: string) => ['active', 'trialing', 'past_due'].includes(status)
 
@@ -57,6 +71,7 @@ export async function expectAgreement(db: Db, world: World, { settled }: { settl
   const storedInvoices = await db.select().from(invoices)
   const truths = world.truths()
   const waits = ({ conflict }: Subscription) => conflict !== null
+  const owed = truths.flatMap((one) => Object.keys(one.invoices).filter((id) => one.invoices[id] === 'open'))
   for (const truth of truths) {
     const row = rows.get(truth.ours)
     const isLinked = row?.externalSubscriptionId === truth.id
@@ -78,6 +93,9 @@ export async function expectAgreement(db: Db, world: World, { settled }: { settl
     for (const { externalInvoiceId, status } of own)
       if (truth.invoices[externalInvoiceId])
         expect([externalInvoiceId, status]).toEqual([externalInvoiceId, truth.invoices[externalInvoiceId]])
+    // What is in force owes nothing but what the provider collects.
+    for (const { externalInvoiceId, status } of truth.status === 'active' ? own : [])
+      if (status === 'open') expect(owed).toContain(externalInvoiceId)
     if (isAlive(row.status)) expect([row._id, priceOf(row)]).toEqual([row._id, truth.price])
   }
   const externalIds = new Set(truths.map(({ id }) => id))
@@ -87,4 +105,34 @@ export async function expectAgreement(db: Db, world: World, { settled }: { settl
   }
   const unpaid = [...rows.values()].filter((row) => row.status === 'pending' && !waits(row))
   if (settled) expect(unpaid).toEqual([])
+}
+
+/** A subscription at the provider that was paid and then canceled because another one was in force. */
+export type Surplus = { id: string; at: number }
+
+/** Expects that admins were told once of each payment for a surplus, and of none for what is in force. */
+export async function expectOfferedRefunds(db: Db, world: World, surplus: Surplus[]) {
+  const told = await db.query(`select metadata from events where event_name = 'refund-offered'`)
+  const offered = told.map(([metadata]) => {
+    const { subscriptionId, externalInvoiceId } = JSON.parse(metadata as string)
+    return { subscriptionId: subscriptionId as string, externalInvoiceId: externalInvoiceId as string }
+  })
+  const rows = new Map((await db.select().from(subscriptions)).map((row) => [row._id, row]))
+  const ids = offered.filter(({ subscriptionId }) => rows.has(subscriptionId)).map((one) => one.externalInvoiceId)
+  expect(ids).toEqual([...new Set(ids)])
+  const stored = new Map((await db.select().from(invoices)).map((invoice) => [invoice.externalInvoiceId, invoice]))
+  for (const truth of world.truths()) {
+    const row = rows.get(truth.ours)
+    const paid = Object.keys(truth.invoices).filter((id) => truth.invoices[id] === 'paid')
+    if (row && isAlive(row.status) && row.externalSubscriptionId === truth.id)
+      for (const id of paid) expect(ids, 'a refund was offered for what is in force').not.toContain(id)
+    const canceled = surplus.find(({ id }) => id === truth.id)
+    for (const id of canceled ? paid : []) {
+      const invoice = stored.get(id)
+      expect([id, invoice?.status]).toEqual([id, 'paid'])
+      const { amount, paidAt, periodEnd } = invoice!
+      const end = periodEnd ? Date.parse(periodEnd) : addSpan(Date.parse(paidAt!), cycleSpan('monthly'))
+      if (amount && end > canceled!.at) expect(ids, 'no refund was offered for what was paid twice').toContain(id)
+    }
+  }
 }

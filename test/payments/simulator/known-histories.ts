@@ -1,8 +1,11 @@
 import type { ProviderKind } from '../../../src/payments/providers/provider'
 import type { Action, Fault, History } from './actions'
 
-const refusesAt = (at: number): Fault => ({ vendor: 'refuses', at, stays: false, dies: false })
-const paysAt = (at: number): Fault => ({ vendor: 'pays', at, stays: false, dies: false })
+const faultAt = (vendor: 'refuses' | 'pays' | 'reports' | 'touches', at: number): Fault => ({
+  ...{ vendor, at, stays: false, dies: false },
+})
+const refusesAt = (at: number) => faultAt('refuses', at)
+const paysAt = (at: number) => faultAt('pays', at)
 const UNREACHABLE: Fault = { vendor: 'down', at: 0, stays: true, dies: false }
 
 const buy = { do: 'buy', who: 0, trial: false, reset: false } as const
@@ -10,11 +13,13 @@ const overdue = { do: 'overdue', n: 0 } as const
 const recover = { do: 'recover', n: 0 } as const
 const pause = { do: 'pause', n: 0 } as const
 const resume = { do: 'resume', n: 0 } as const
-const deliver = { do: 'deliver all' } as const
+const deliver = { do: 'deliver all', reversed: false } as const
+const agree = { do: 'agree' } as const
+const end = (n: number) => ({ do: 'end', n }) as const
 const lose = { do: 'lose all' } as const
 const pass = (hours: number, fault?: Fault) => ({ do: 'pass', hours, fault }) as const
-const checkout = (of: number, coupon = -1) =>
-  ({ do: 'checkout', who: 0, of, coupon, reset: false, fault: undefined }) as const
+const checkout = (of: number, coupon = -1, fault?: Fault) =>
+  ({ do: 'checkout', who: 0, of, coupon, reset: false, fault }) as const
 const pay = (n: number) => ({ do: 'pay', n, trial: false }) as const
 
 /** Histories in which somebody paid for what an earlier version, or one without a check of today, cancels. */
@@ -33,7 +38,7 @@ const ACTS: Record<string, Action[]> = {
   'a checkout that is paid after it was abandoned': [checkout(-1), pass(25, UNREACHABLE), pay(0), pass(1), pass(5)],
   'a former checkout that is paid, too, before the provider ends the other one': [
     ...[checkout(-1), checkout(0, 0), pay(0), lose, pay(0), deliver],
-    ...([{ do: 'end', n: 1 }, deliver, pass(1), pass(5)] as const),
+    ...[end(1), deliver, pass(1), pass(5)],
   ],
   'a pause, its end and a payment': [buy, pause, deliver, pass(80), pass(80), resume, deliver, pass(1)],
   'a pause that is not reported': [buy, pause, lose, pass(1), pass(80), resume, lose, pass(1)],
@@ -46,7 +51,62 @@ const ACTS: Record<string, Action[]> = {
   'a copy that does nothing outside, and a checkout that is paid meanwhile': [
     ...([checkout(-1), { do: 'hold', on: true }, pass(25), pay(0), { do: 'hold', on: false }, pass(1)] as const),
   ],
+  'a former checkout that is paid and paused before the provider ends the other one': [
+    ...[checkout(-1), checkout(0, 0), pay(0), lose, pay(0), deliver, pause, lose, end(1), deliver, pass(1), pass(5)],
+  ],
+  'a former checkout that is paid, too, and reported': [
+    ...[checkout(-1), checkout(0, 0), pay(0), pay(0), deliver, pass(0), agree, pass(1)],
+  ],
+  'a former checkout that is paid, too, right before it is canceled': [
+    ...[checkout(-1), checkout(0, 0), pay(1), deliver, pass(0, paysAt(1)), lose, pass(1)],
+  ],
+  ...Object.fromEntries(
+    [0, 1, 2].map((at) => [
+      `a former checkout that is paid and reported during request ${at} of the next one`,
+      [checkout(-1), checkout(0, 0, faultAt('reports', at)), pass(0), pass(1), deliver, pass(1)],
+    ]),
+  ),
+  'a checkout that is paid after an earlier one was paid and became overdue, all unnoticed': [
+    ...([checkout(-1), pay(0), checkout(0, 0), { do: 'fail', n: 0 }, pay(0), lose, pass(1), pass(1)] as const),
+  ],
+  'a checkout that is paid unnoticed after it was abandoned': [
+    ...[checkout(-1), pass(25, UNREACHABLE), pay(0), lose, pass(1), pass(5)],
+  ],
+  ...Object.fromEntries(
+    [0, 1, 2, 3].map((at) => [
+      `a lost payment after the grace period, and a change during request ${at} of its discovery`,
+      [buy, overdue, pass(80, UNREACHABLE), recover, lose, pass(1, faultAt('touches', at)), pass(1)],
+    ]),
+  ),
+  'what waits for an admin and is overdue again': [
+    ...[buy, overdue, buy, recover, deliver, pass(0), overdue, overdue, pass(1), pass(80), pass(1)],
+  ],
+  'a second checkout of another subscription that is left': [buy, checkout(-1), pay(0), deliver, pass(30), pass(30)],
   'another subscription instead of the one in force': [buy, { ...buy, reset: true }, pass(1), pass(750)],
+}
+
+/** Histories in which the customer would see something else than the provider says, be it for an hour. */
+const SEEN: Record<string, Action[]> = {
+  'a pause is one at once': [buy, pause, deliver, agree],
+  'a pause whose event was lost is found within an hour': [buy, pause, lose, pass(1.01), agree],
+  'a paused subscription that ends with its period': [
+    buy,
+    { do: 'schedule', n: 0, ends: true },
+    pause,
+    deliver,
+    pass(750),
+  ],
+  'a trial is one at once': [{ ...buy, trial: true }, agree],
+  'events in the wrong order': [
+    ...([buy, { do: 'fail', n: 0 }, pass(1), recover, { do: 'deliver all', reversed: true }, agree] as const),
+  ],
+  'an overdue payment that arrives': [buy, overdue, pass(1), recover, deliver, agree],
+  'an overdue subscription that was replaced is canceled at once': [buy, overdue, buy, pass(0), agree],
+  'a discount that ends': [checkout(-1, 1), pay(0), deliver, pass(1), pass(500), agree],
+  'failures again and again do not prolong the grace period': [
+    ...([buy, overdue, pass(40), { do: 'fail again', n: 0 }, deliver, pass(40), pass(1)] as const),
+  ],
+  'a checkout that was replaced cannot be paid any more': [checkout(-1), checkout(0, 0), pass(0), pass(1)],
 }
 
 /** PayPal cannot cancel a subscription only as long as it is not approved. */
@@ -58,7 +118,6 @@ const WITH_CHECKOUTS: Record<string, Action[]> = Object.fromEntries(
 )
 
 export const knownHistories = (kind: ProviderKind) =>
-  Object.entries(kind === 'paypal' ? ACTS : { ...ACTS, ...WITH_CHECKOUTS }).map(([title, acts]): [string, History] => [
-    title,
-    { acts, late: [true] },
-  ])
+  Object.entries({ ...ACTS, ...SEEN, ...(kind !== 'paypal' && WITH_CHECKOUTS) }).map(
+    ([title, acts]): [string, History] => [title, { acts, late: [true] }],
+  )

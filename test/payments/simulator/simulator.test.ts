@@ -30,8 +30,9 @@ describe.each(Object.keys(worlds) as ProviderKind[])('at %s', (kind) => {
   const started = worlds[kind]().then(async (world) => ({ world, ...(await createSimulator(world)) }))
   afterAll(async () => (await started).world.stop())
 
-  test.each(knownHistories(kind))('what somebody paid for is not canceled: %s', async (_, history) =>
-    (await started).play(history),
+  test.each(knownHistories(kind))(
+    'both sides agree, and what somebody paid for is not canceled: %s',
+    async (_, history) => (await started).play(history),
   )
 
   test('random histories with faults and crashes end in the same state here and there', async () => {

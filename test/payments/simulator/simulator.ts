@@ -18,13 +18,16 @@ import type { VendorRequest } from '../../fakes/vendors/vendor'
 import { createPaymentsFixture } from '../fixtures'
 import type { Action, Fault, History } from './actions'
 import { CrashingProcess, ProcessKilled } from './crashing-process'
-import { checkWrites, expectAgreement, expectConsistentCounts } from './invariants'
+import { checkWrites, expectAgreement, expectConsistentCounts, expectOfferedRefunds, type Surplus } from './invariants'
 import type { Truth, World } from './provider-worlds'
 
 const HOUR = 3_600_000
 export const START = Date.parse('2026-03-10T09:00:00.000Z')
 /** How long a checkout can be paid. */
 const CHECKOUT_EXPIRY_MS = 72 * HOUR
+/** The grace period of the settings, and the longest pause of a job that failed. */
+const GRACE_MS = 72 * HOUR
+const TOLERANCE_MS = 2 * HOUR
 const TABLES = ['subscriptions', 'redemptions', 'invoices', 'provider_events', 'jobs', 'leases']
 
 /** Creates a tenant that sells by a provider; `play` runs a history and checks the invariants. */
@@ -63,23 +66,37 @@ export async function createSimulator(world: World) {
     const truths = (...statuses: string[]) => world.truths().filter(({ status }) => statuses.includes(status))
 
     /** The subscriptions at the provider that were paid when the provider was told to cancel them. */
-    const canceledInForce: Truth[] = []
+    const canceledInForce: (Truth & { at: number })[] = []
+    /** Those of them that were paid beside another one of the same subscription. */
+    const surplus: Surplus[] = []
+    /** Our subscriptions that wait for an admin. */
+    const waiting = new Set<string>()
+    /** From when on subscriptions are overdue here. */
+    const overdueSince = new Map<string, number>()
     let isHeld = false
+    let areJobsRunning = false
+    const heldRequests: string[] = []
     /** Our subscriptions that somebody asked to end. */
     const requested = new Set<string>()
 
     function noteCancellation({ method, path }: VendorRequest) {
       const [, id] = /\/subscriptions\/([^/]+)(\/cancel)?$/.exec(path) ?? []
+      if (isHeld && areJobsRunning) heldRequests.push(`${method} ${path}`)
       if (method !== 'DELETE' && !path.endsWith('/cancel')) return
-      expect(isHeld, 'a copy that does nothing outside canceled at the provider').toBeFalse()
-      canceledInForce.push(...truths('active', 'trialing', 'paused').filter((one) => one.id === id))
+      const inForce = truths('active', 'trialing', 'paused', 'past_due').filter((one) => one.id === id)
+      canceledInForce.push(...inForce.map((one) => ({ ...one, at: now() })))
     }
 
     /** Expects that nothing was canceled at the provider that somebody had paid for, unless it was asked for or bought twice. */
     async function expectNothingPaidCanceled() {
-      for (const { id, ours, status } of canceledInForce.splice(0)) {
+      expect(heldRequests, 'a copy that does nothing outside asked the provider').toEqual([])
+      for (const { id, ours, status, at } of canceledInForce.splice(0)) {
+        if (waiting.has(ours) && !requested.has(ours))
+          expect([id, 'waits for an admin'], 'what waits for an admin was canceled').toEqual([id, 'canceled'])
+        if (status === 'past_due') continue
         const row = (await rows()).find(({ _id }) => _id === ours)
         const isBoughtTwice = !!row && hasActiveStatus(row) && row.externalSubscriptionId !== id
+        if (isBoughtTwice) surplus.push({ id, at })
         const isAllowed = !row || requested.has(ours) || isBoughtTwice || row.cancelAtPeriodEnd
         expect([id, status, isAllowed], 'what somebody paid for was canceled at the provider').toEqual([
           id,
@@ -87,6 +104,24 @@ export async function createSimulator(world: World) {
           true,
         ])
       }
+      waiting.clear()
+      for (const row of await rows()) {
+        if (row.conflict) waiting.add(row._id)
+        if (row.status !== 'past_due') overdueSince.delete(row._id)
+        else if (!overdueSince.has(row._id)) overdueSince.set(row._id, now())
+      }
+    }
+
+    /** Expects that access has ended with the grace period, whatever else has failed meanwhile. */
+    function expectEndedGrace() {
+      const late = [...overdueSince].filter(([, since]) => now() - since > GRACE_MS + TOLERANCE_MS)
+      expect(late, 'the grace period did not end').toEqual([])
+    }
+
+    /** Expects that no checkout can be paid any more that a customer was sent to. PayPal cannot take one back. */
+    function expectNoOpenCheckout() {
+      const open = world.kind === 'paypal' ? [] : world.open().filter((one) => issuedAt.has(one))
+      expect(open, 'a checkout was left open').toEqual([])
     }
 
     /** Starts a process with this fault. Only one process at a time asks the provider. */
@@ -100,9 +135,10 @@ export async function createSimulator(world: World) {
         if (!fault || 'write' in fault) return
         const index = requests++
         if (fault.stays ? index < fault.at : index !== fault.at) return
-        if (fault.vendor === 'pays') {
+        if (fault.vendor === 'touches') return { late: touchRows() }
+        if (fault.vendor === 'pays' || fault.vendor === 'reports') {
           for (const one of world.open().slice(0, 1)) world.pay(one, false)
-          return
+          return fault.vendor === 'pays' ? undefined : { late: deliverAll({ running: process }) }
         }
         if (fault.dies) process.isDead = true
         return fault.vendor === 'refuses' ? { status: 500 } : fault.vendor
@@ -113,6 +149,7 @@ export async function createSimulator(world: World) {
     /** Ends a process. The leases of a dead process are deleted as if they had expired. */
     async function finishProcess(process: CrashingProcess) {
       world.own.failWhen = () => undefined
+      expect(process.isEndless, 'a job is due again and again').toBeFalse()
       if (process.isDead) await at.tenant.write((tx) => tx.query('delete from leases'))
     }
 
@@ -158,9 +195,17 @@ export async function createSimulator(world: World) {
         { running },
       )
 
-    async function deliverAll(running?: CrashingProcess) {
-      for (const event of [...world.events]) if (await deliver(event, undefined, running)) drop(event)
+    async function deliverAll({ running, reversed }: { running?: CrashingProcess; reversed?: boolean } = {}) {
+      for (const event of reversed ? world.events.toReversed() : [...world.events])
+        if (await deliver(event, undefined, running)) drop(event)
     }
+
+    /** Changes our rows as an admin does, so that what was read before is no longer up to date. */
+    const touchRows = () =>
+      at.tenant.write(async (tx) => {
+        moveClock(now() + 1)
+        await tx.update(subscriptions).set({ updated: toIsoString(now()) })
+      })
 
     /** Makes the tenant a copy that does nothing outside, or lets it act again. */
     async function hold(on: boolean) {
@@ -212,13 +257,14 @@ export async function createSimulator(world: World) {
         const { who, reset } = act
         await perform({ do: 'checkout', who, of: -1, coupon: -1, reset, fault: undefined }, running)
         for (const one of world.open()) if (!before.has(one) && issuedAt.has(one)) world.pay(one, act.trial)
-        return deliverAll(running)
+        return deliverAll({ running })
       }
       if (act.do === 'overdue') {
         await perform({ do: 'fail', n: act.n })
-        return deliverAll(running)
+        return deliverAll({ running })
       }
-      if (act.do === 'deliver all') return deliverAll(running)
+      if (act.do === 'deliver all') return deliverAll({ running, reversed: act.reversed })
+      if (act.do === 'agree') return expectAgreement(at.tenant.db, world, { settled: false })
       if (act.do === 'lose all') return void world.events.splice(0)
       if (act.do === 'hold') return hold(act.on)
       if (act.do === 'pay' || act.do === 'decline') {
@@ -235,6 +281,10 @@ export async function createSimulator(world: World) {
         if (one) moveToNextPeriod(one)
         if (one) world[act.do](one.id)
         return
+      }
+      if (act.do === 'fail again') {
+        const one = nth(truths('past_due'), act.n)
+        return one && world.fail(one.id)
       }
       if (act.do === 'recover') {
         const one = nth(truths('past_due'), act.n)
@@ -275,14 +325,21 @@ export async function createSimulator(world: World) {
 
     async function passTime(ms: number, fault?: Fault, running?: CrashingProcess) {
       moveClock(now() + ms)
+      areJobsRunning = true
       await inProcess(fault, ({ process }) => runDueJobs(process.tenant), { running })
-      if (!running) await expectNothingPaidCanceled()
+      areJobsRunning = false
+      if (running) return
+      await expectNothingPaidCanceled()
+      if (!fault && !isHeld) expectEndedGrace()
     }
 
     const check = async (how: { settled: boolean }) => {
       const { db } = at.tenant
       await expectConsistentCounts(db)
       await expectAgreement(db, world, how)
+      if (!how.settled) return
+      await expectOfferedRefunds(db, world, surplus)
+      expectNoOpenCheckout()
     }
 
     try {
