@@ -14,9 +14,18 @@ const statusesIn = async (tx: Tx) =>
 
 /**
  * Runs a write; each change of a status has to be in the table, and an entity has one active subscription at most. What is
- * in force goes on with its subscription at the provider, and time does not end what waits for an admin.
+ * in force goes on with its subscription at the provider, and time does not end what waits for an admin. What does not hold
+ * is given to `onBroken` too, because a job that throws is only tried again.
  */
-export async function checkWrites(tx: Tx, work: (tx: Tx) => Promise<unknown>) {
+export async function checkWrites(tx: Tx, work: (tx: Tx) => Promise<unknown>, onBroken: (error: unknown) => void) {
+  const check = (expectations: () => void) => {
+    try {
+      expectations()
+    } catch (error) {
+      onBroken(error)
+      throw error
+    }
+  }
   const stored = await statusesIn(tx)
   const current = new Map(stored.map(([id, status]) => [id, status]))
   const previous = new Map(stored.map((row) => [row[0], row]))
@@ -25,22 +34,27 @@ export async function checkWrites(tx: Tx, work: (tx: Tx) => Promise<unknown>) {
     if (/^update "?subscriptions/.test(text))
       for (const [id, status, , external] of await statusesIn(tx)) {
         const [, old, , oldExternal, oldConflict] = previous.get(id) ?? []
-        if (oldConflict) expect([id, ENDS_BY_TIME.includes(status) && status !== old]).toEqual([id, false])
-        if (oldExternal && (old === 'active' || old === 'trialing')) expect([id, external]).toEqual([id, oldExternal])
         const before = current.get(id) ?? 'pending'
-        if (before !== status) expect(Object.values(TRANSITIONS[before])).toContain(status)
+        check(() => {
+          if (oldConflict) expect([id, ENDS_BY_TIME.includes(status) && status !== old]).toEqual([id, false])
+          if (oldExternal && (old === 'active' || old === 'trialing')) expect([id, external]).toEqual([id, oldExternal])
+          if (before !== status) expect(Object.values(TRANSITIONS[before])).toContain(status)
+        })
         current.set(id, status)
       }
     return rows
   }
   await work(override(tx, { query }))
   const activeEntities = new Set<string>()
-  for (const [id, status, entity] of await statusesIn(tx)) {
-    expect([id, status]).toEqual([id, current.get(id) ?? 'pending'])
-    if (!isAlive(status)) continue
-    expect(activeEntities.has(entity), 'an entity has one active subscription at most').toBeFalse()
-    activeEntities.add(entity)
-  }
+  const left = await statusesIn(tx)
+  check(() => {
+    for (const [id, status, entity] of left) {
+      expect([id, status]).toEqual([id, current.get(id) ?? 'pending'])
+      if (!isAlive(status)) continue
+      expect(activeEntities.has(entity), 'an entity has one active subscription at most').toBeFalse()
+      activeEntities.add(entity)
+    }
+  })
 }
 
 const ENDS_BY_TIME: Status[] = ['abandoned', 'lapsed']

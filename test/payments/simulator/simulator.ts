@@ -11,6 +11,7 @@ import { create } from '../../../src/payments/subscriptions/subscriptions'
 import { hasActiveStatus } from '../../../src/payments/subscriptions/transitions'
 import { subscriptions } from '../../../src/payments/tables'
 import { receiveWebhook } from '../../../src/payments/webhooks/webhook-receiver'
+import type { Tx } from '../../../src/storage/port'
 import { writeInvalidating } from '../../../src/tenancy/cache'
 import { registry } from '../../../src/tenancy/registry'
 import { tenants } from '../../../src/tenancy/tables'
@@ -76,6 +77,7 @@ export async function createSimulator(world: World) {
     let isHeld = false
     let areJobsRunning = false
     const heldRequests: string[] = []
+    const broken: unknown[] = []
     /** Our subscriptions that somebody asked to end. */
     const requested = new Set<string>()
 
@@ -127,7 +129,9 @@ export async function createSimulator(world: World) {
     /** Starts a process with this fault. Only one process at a time asks the provider. */
     function startProcess(fault: Fault) {
       const death = fault && 'write' in fault ? { at: fault.write, committed: fault.committed } : undefined
-      const process = new CrashingProcess(at.tenant, checkWrites, death)
+      const checked = (tx: Tx, work: (tx: Tx) => Promise<unknown>) =>
+        checkWrites(tx, work, (error) => broken.push(error))
+      const process = new CrashingProcess(at.tenant, checked, death)
       let requests = 0
       world.own.failWhen = (request) => {
         noteCancellation(request)
@@ -149,6 +153,7 @@ export async function createSimulator(world: World) {
     /** Ends a process. The leases of a dead process are deleted as if they had expired. */
     async function finishProcess(process: CrashingProcess) {
       world.own.failWhen = () => undefined
+      if (broken.length) throw broken[0]
       expect(process.isEndless, 'a job is due again and again').toBeFalse()
       if (process.isDead) await at.tenant.write((tx) => tx.query('delete from leases'))
     }
