@@ -37,6 +37,11 @@ export function startNotes(request: RequestWithNotes): RequestNotes {
 /** Returns the notes of a request, or undefined when it did not come through the gateway. */
 export const notesOf = (request: RequestWithNotes): RequestNotes | undefined => request[NOTES]
 
+/** Gives the notes of a request to one that replaces it. */
+export function shareNotes(request: RequestWithNotes, original: RequestWithNotes) {
+  request[NOTES] = original[NOTES]
+}
+
 export function noteRoute(request: Request, route: string) {
   const notes = notesOf(request)
   if (notes) notes.route = trimTrailingSlash(route)

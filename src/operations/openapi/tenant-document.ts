@@ -6,6 +6,7 @@ import type { Definition, Field, Operation } from '../../blueprints/shapes'
 import { blueprints } from '../../blueprints/tables'
 import { assignIdentifiers } from '../../blueprints/typegen/identifiers'
 import { Problem } from '../../core/problem'
+import { shareNotes } from '../../core/request-log'
 import { weakCached } from '../../core/weak-cache'
 import { EntityVersion, versionParameters } from '../../entities/history/shapes'
 import { jsonContent, toParameter } from '../../entities/parameters'
@@ -69,6 +70,7 @@ async function authenticateFor(request: Request, id: string): Promise<Ctx> {
   headers.set('tenant', id)
   const tenantRequest = new Request(request.url, { headers })
   linkOriginalRequest(tenantRequest, request)
+  shareNotes(tenantRequest, request)
   const ctx = await authorizeCostlyRead(tenantRequest, 'blueprints')
   if (isSignedIn(ctx)) return ctx
   throw new Problem(401, 'UNAUTHENTICATED', 'Sign in to see the description of a tenant’s blueprints.')
