@@ -9,10 +9,15 @@ import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(60_000)
 
+const CHECK_INTERVAL_MS = 1_000 // within which all get the same answer
+
 test('GET /ready answers 200 to everybody while the server can serve tenants', async () => {
   const { status, body } = await callApi('GET', 'http://localhost/ready')
   expect([status, body]).toEqual([200, { status: 'ready' }])
 })
+
+const strace = Bun.which('strace')
+if (!strace) console.warn('SKIPPED: the test of a failing disk, because strace is not installed.')
 
 describe.skipIf(!!databaseUrl)('a server that is not ready', () => {
   async function startServer(env: Record<string, string> = {}) {
@@ -58,6 +63,36 @@ describe.skipIf(!!databaseUrl)('a server that is not ready', () => {
     holder.close()
     await waitUntil(readiness, (answer) => answer === 'ready')
   })
+
+  test.skipIf(!strace)(
+    'it says that the disk of a tenant fails, and is ready again a second after the first write that succeeds',
+    async () => {
+      const { server, readiness, folder } = await startServer({ ATOLL_DURABILITY: 'full' })
+      await using _ = server
+      const call = apiCaller(server.url, await signIn(server.url, 'acme'))
+      const create = () => call('POST', '/api/blueprints', { key: `k${crypto.randomUUID()}`, name: 'K', fields: [] })
+      expect(await readiness()).toBe('ready')
+      const log = join(folder, 'acme/data.db-wal')
+      const failing = Bun.spawn(
+        [strace!, '-f', '-qq', '-o', '/dev/null', '-P', log, '-e', 'inject=fdatasync:error=EIO', '-p', `${server.pid}`],
+        { stdout: 'ignore', stderr: 'ignore' },
+      )
+      try {
+        await waitUntil(create, ({ status }) => status === 503)
+        const flaw = '503 NOT_READY The storage of a tenant has failed and is being reopened.'
+        await waitUntil(readiness, (answer) => answer === flaw)
+        // Each check tries a write of its own, which fails, too.
+        await Bun.sleep(CHECK_INTERVAL_MS)
+        expect(await readiness()).toBe(flaw)
+      } finally {
+        failing.kill('SIGTERM')
+        await failing.exited
+      }
+      await waitUntil(create, ({ status }) => status === 201)
+      await Bun.sleep(CHECK_INTERVAL_MS)
+      expect(await readiness()).toBe('ready')
+    },
+  )
 
   test('a server with ATOLL_DRAIN serves on after SIGTERM while it says that it is stopping, and then ends', async () => {
     const { server, readiness } = await startServer({ ATOLL_DRAIN: '2' })
