@@ -12,7 +12,7 @@ import { reserveQuota } from '../limits/quota-check'
 import { Conflict } from '../storage/errors'
 import { type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
-import { cached, writeInvalidating } from '../tenancy/cache'
+import { bumpVersion, cached, writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { validateDefinition } from './definition-validation'
 import { entityStore } from './entity-store'
@@ -125,19 +125,37 @@ export async function validateNew(definition: Definition) {
 /** Removes a blueprint, and with `force` also its entities. @throws 404, 409 BLUEPRINT_NOT_EMPTY, 412 when stale */
 export async function remove(ctx: Ctx, key: string, force: boolean, { request }: HttpContext) {
   await assertUnchanged(ctx.db, key, request)
-  if (force) await entityStore().removeAll(ctx, await getModel(ctx, key))
-  await withReferences(ctx.db, (references) =>
+  if (force) await removeWithEntities(ctx, key, request)
+  else await removeEmpty(ctx, key, request)
+  return success
+}
+
+const removeEmpty = (ctx: Ctx, key: string, request: HttpContext['request']) =>
+  withReferences(ctx.db, (references) =>
     writeInvalidating(ctx, 'blueprints', async (tx) => {
       await assertReferencesCurrent(tx, references)
       // Another request may have changed or removed it meanwhile.
       await assertUnchanged(tx, key, request)
       const pointing = references.byTarget.get(key)?.find(({ blueprint }) => blueprint !== key)
-      if (!force && pointing) throw pointedToProblem(pointing.blueprint)
-      await assertEmptyIn(tx, key)
+      if (pointing) throw pointedToProblem(pointing.blueprint)
+      await assertEmpty(tx, key)
       await tx.delete(blueprints).where(eq(blueprints.key, key))
     }),
   )
-  return success
+
+/** Removes a blueprint together with its last entities, because others may create entities until then. */
+async function removeWithEntities(ctx: Ctx, key: string, request: HttpContext['request']) {
+  let isRemoved = false
+  const removeRow = async (tx: Tx) => {
+    if (isRemoved) return
+    await assertUnchanged(tx, key, request)
+    await tx.delete(blueprints).where(eq(blueprints.key, key))
+    await bumpVersion(tx, 'blueprints')
+    tx.afterCommit(() => {
+      isRemoved = true
+    })
+  }
+  await entityStore().removeAll(ctx, await getModel(ctx, key), removeRow)
 }
 
 /** Returns a 409 for a blueprint that another one has a relation to. */
@@ -145,9 +163,7 @@ export const pointedToProblem = (pointing: string) =>
   notEmptyProblem(`The blueprint "${pointing}" has a relation to this one. Remove that first, or use ?force=true.`)
 
 /** @throws 409 BLUEPRINT_NOT_EMPTY when a blueprint has entities */
-export const assertEmpty = (ctx: Ctx, key: string) => assertEmptyIn(ctx.db, key)
-
-async function assertEmptyIn(db: Db, key: string) {
+export async function assertEmpty(db: Db, key: string) {
   if (await entityStore().hasEntities(db, key))
     throw notEmptyProblem('This blueprint still has entities. Delete them first, or use ?force=true.')
 }

@@ -13,8 +13,8 @@ export type DryRunReport = { entities: number; breaking: number; rewritten: numb
 export type EntityStore = {
   /** Returns whether the blueprint has entities. */
   hasEntities(db: Db, blueprint: string): Promise<boolean>
-  /** Removes all entities in batches. */
-  removeAll(ctx: PublicCtx, model: Model): Promise<void>
+  /** Removes all entities in batches. `whenEmpty` runs in the transaction that removes the last one. */
+  removeAll(ctx: PublicCtx, model: Model, whenEmpty: (tx: Tx) => Promise<void>): Promise<void>
   /** Undoes interrupted imports. */
   undoAbandonedImports(tenant: Tenant, model: Model): Promise<void>
   /** Returns whether an atomic import is running, which may restore earlier entities. */

@@ -230,18 +230,21 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
 export const hasEntities = async (db: Db, blueprint: string) =>
   (await db.query(`select 1 from entities where blueprint = ${BLUEPRINT_CODE} limit 1`, [blueprint])).length > 0
 
-/** Removes all entities of a blueprint, a batch at a time. References from other entities do not prevent it. */
-export async function removeAll(ctx: PublicCtx, { key, code }: Model) {
+/**
+ * Removes all entities of a blueprint, a batch at a time. References from other entities do not prevent it. `whenEmpty`
+ * runs in the transaction of the last batch.
+ */
+export async function removeAll(ctx: PublicCtx, { key, code }: Model, whenEmpty: (tx: Tx) => Promise<void>) {
   await deleteInBatches(ctx, async (tx, references, limit) => {
     const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
     const batch = (await tx.query(slice, [code, limit])) as DeletedEntityRow[]
-    return (
-      await deleteEntities(tx, takeBatch(batch.map((row) => toDeletedEntity(key, row))), {
-        ...{ references, by: ctx, forced: key },
-        // The history ends with its blueprint.
-        erased: { of: ({ blueprint }) => blueprint === key, extent: 'all' },
-      })
-    ).length
+    const removed = await deleteEntities(tx, takeBatch(batch.map((row) => toDeletedEntity(key, row))), {
+      ...{ references, by: ctx, forced: key },
+      // The history ends with its blueprint.
+      erased: { of: ({ blueprint }) => blueprint === key, extent: 'all' },
+    })
+    if (!(await hasEntities(tx, key))) await whenEmpty(tx)
+    return removed.length
   })
 }
 

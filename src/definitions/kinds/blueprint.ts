@@ -56,7 +56,7 @@ export const blueprint = defineKind({
       ({ kind, definition }) => kind === 'blueprint' && fieldsOf(definition).some(pointsHere),
     )
     if (pointing) throw blueprints.pointedToProblem(pointing.label)
-    await blueprints.assertEmpty(ctx, key)
+    await blueprints.assertEmpty(ctx.db, key)
   },
   list: blueprints.list,
   get: blueprints.get,
