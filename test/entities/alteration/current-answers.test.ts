@@ -5,7 +5,7 @@ import { waitUntil } from '../../wait-until'
 
 setDefaultTimeout(180_000)
 
-const ROUNDS = 3
+const ROUNDS = databaseUrl ? 3 : 8
 const ENTITY_COUNT = 100
 const BLUEPRINT_PATH = '/api/blueprints/things'
 const path = `${BLUEPRINT_PATH}/entities`
