@@ -1,9 +1,10 @@
-import { Elysia } from 'elysia'
+import { Elysia, t } from 'elysia'
 import { version } from '../../package.json'
 import { guard } from '../accounts/guard'
 import { SESSION_TTL_MS } from '../accounts/sessions'
 import { config } from '../config'
 import { DAY_MS } from '../core/clock'
+import { listTimeZones } from '../core/time-zone'
 import { describeQuotas } from '../limits/quota-overview'
 import { getAllowedLimits } from '../limits/rate-limits'
 import { TenantQuotas } from '../limits/shapes'
@@ -28,7 +29,7 @@ const describeInstallation = async ({ tenant }: Tenant): Promise<Installation> =
   databaseBytes: await measureDatabase(await getTenantInfo(tenant)),
 })
 
-/** What the operator decided, for the admins of a tenant. */
+/** What the operator decided, for the admins of a tenant, and the time zones that this server knows. */
 export const installationRoutes = new Elysia({ tags: ['configurations'] })
   .use(guard('configurations'))
   .get('/installation', ({ ctx }) => describeInstallation(ctx), {
@@ -43,5 +44,14 @@ export const installationRoutes = new Elysia({ tags: ['configurations'] })
       operationId: 'getQuotas',
       summary: 'Get the quotas of the tenant, and what it uses',
       description: 'The operator sets the quotas. A kind without one is `null`, and may be used without limit.',
+    },
+  })
+  .get('/time-zones', () => listTimeZones(), {
+    can: 'user',
+    response: t.Array(t.String()),
+    detail: {
+      operationId: 'listTimeZones',
+      summary: 'List the time zones',
+      description: 'The IANA names that schedules and `timezone` take, in alphabetical order.',
     },
   })

@@ -1125,6 +1125,11 @@ export interface paths {
         };
         get: operations["getQuotas"];
     };
+    "/api/time-zones": {
+        parameters: {
+        };
+        get: operations["listTimeZones"];
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -10515,6 +10520,20 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TenantQuotas"];
+                };
+            };
+        };
+    };
+    listTimeZones: {
+        parameters: {
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string[];
                 };
             };
         };

@@ -1,12 +1,11 @@
 import { Group, Select } from '@mantine/core'
 import type { DecimalMark } from '../../blueprints/fields/number-cell'
+import { TimeZoneSelect } from '../ui/time-zone-select'
 import type { Notation } from './entity-import'
 import type { RowFile } from './file-rows'
 
 const SEPARATORS: Record<string, string> = { ',': 'Comma', ';': 'Semicolon', '\t': 'Tab', '|': 'Vertical bar |' }
 const ENCODINGS: Record<string, string> = { 'utf-8': 'UTF-8', 'windows-1252': 'Windows-1252' }
-const TIME_ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name !== 'UTC')]
-const MAX_OPTIONS = 50
 
 /** Numbers have a decimal point, and times are local ones, until somebody says otherwise. */
 export const USUAL_NOTATION: Notation = { decimal: 'point', timezone: Intl.DateTimeFormat().resolvedOptions().timeZone }
@@ -52,15 +51,12 @@ export const NotationInputs = ({ file, notation, onSeparator, onChange }: Notati
         />
       </>
     )}
-    <Select
+    <TimeZoneSelect
       w={220}
       label="Time zone"
       description="Of times that name none."
       inputWrapperOrder={['label', 'input', 'description']}
       allowDeselect={false}
-      searchable
-      limit={MAX_OPTIONS}
-      data={TIME_ZONES}
       value={notation.timezone}
       onChange={(timezone) => timezone && onChange({ ...notation, timezone })}
     />

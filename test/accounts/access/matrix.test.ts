@@ -52,6 +52,7 @@ const table = `
     201 POST /api/workspaces/
     200 GET /api/invites
     200 POST /api/invites
+    200 GET /api/time-zones
     200 GET /api/blueprints/
     200 GET /api/blueprints/:key
     200 GET /api/components/

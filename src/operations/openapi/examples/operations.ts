@@ -18,6 +18,7 @@ const usage = {
 /** Examples for operators of an installation, by the names of their schemas. */
 export const operationExamples: Record<string, unknown> = {
   CheckHealthResult: { status: 'ok' },
+  ListTimeZonesResult: ['Africa/Abidjan', 'America/New_York', 'Europe/Lisbon', 'UTC'],
   CheckReadinessResult: { status: 'ready' },
   DescribeServerResult: {
     ...{ name: 'Atoll', api: '/api', documentation: '/openapi', description: '/openapi/json' },

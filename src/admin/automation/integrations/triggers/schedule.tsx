@@ -1,19 +1,14 @@
-import { Select } from '@mantine/core'
 import type { InputProps } from '../../../fields/field-kind'
+import { TimeZoneSelect } from '../../../ui/time-zone-select'
 import { CronInput } from './cron-input'
 import { describeCron } from './cron-words'
 import type { TriggerKind } from './trigger-kind'
 
-const TIME_ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name !== 'UTC')]
-
 const TimeZoneInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
-  <Select
+  <TimeZoneSelect
     {...rest}
-    data={TIME_ZONES}
     value={typeof value === 'string' ? value : 'UTC'}
     onChange={(zone) => onChange(zone ?? undefined)}
-    searchable
-    limit={50}
   />
 )
 
