@@ -25,6 +25,22 @@ const goTo = (path: string) => page.goto(`${server.url}/admin/${path}`)
 /** Returns what the browser reported, without the requests that the server refused on purpose. */
 const unexpectedErrors = () => errors.filter((text) => !/status of (400|404|502)/.test(text))
 
+test.skipIf(!hasBrowser)('usage and knowledge open without a failed request where nothing is configured', async () => {
+  await using empty = await startAtoll({ at: createTempFolder() })
+  const { page, errors } = await openPage()
+  await setUpAdmin(page, empty)
+  for (const [path, heading] of [
+    ['ai/usage', 'Usage'],
+    ['ai/knowledge', 'Knowledge'],
+  ] as const) {
+    await page.goto(`${empty.url}/admin/${path}`)
+    await page.getByRole('heading', { name: heading }).first().waitFor()
+    await page.waitForLoadState('networkidle')
+  }
+  expect(errors).toEqual([])
+  await page.close()
+})
+
 describe.skipIf(!hasBrowser)('the AI screens in a browser', () => {
   beforeAll(async () => {
     openai = await startOpenai()

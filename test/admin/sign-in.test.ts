@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { hasBrowser } from '../fakes/browser'
 import { apiCaller, createTempFolder, PASSWORD, startAtoll } from '../fakes/cli'
 import { startOauthProvider } from '../fakes/oauth-provider'
+import { waitUntil } from '../wait-until'
 import { inspectScreen, openPage, setUpAdmin } from './admin-browser'
 
 setDefaultTimeout(240_000)
@@ -110,6 +111,45 @@ describe.skipIf(!hasBrowser)('the sign-in of the admin page', () => {
     await signInByPassword(page, 'another horse')
     await page.getByRole('button', { name: 'Account of ada' }).waitFor()
     expect(withoutRefusals(errors)).toEqual([])
+  })
+
+  test('the owner of an address whose password a sign-in by e-mail removed chooses another one', async () => {
+    await using own = await openServer()
+    const { server, page, errors } = own
+    const admin = await callAs(server.url, 'ada')
+    const metadata = { allowSignup: true, allowEmailSignIn: true }
+    expect((await admin('PUT', '/api/configurations/auth-configuration', { metadata })).status).toBe(200)
+    // Somebody else signed up with the address of grace.
+    const thief = { username: 'grace', email: 'grace@example.com', password: 'eves own secret' }
+    expect((await apiCaller(server.url)('POST', '/api/signup', { ...thief, authType: 'oauth' })).status).toBe(201)
+    await signOut(page)
+    await page.getByRole('button', { name: 'Sign in by e-mail' }).click()
+    await page.getByLabel('E-mail address', { exact: true }).fill(thief.email)
+    await page.getByRole('button', { name: 'Send the mail' }).click()
+    const code = await waitUntil(
+      async () => {
+        const mails = (await admin('GET', `/api/mails?to=${thief.email}`)).body as { template: string; text?: string }[]
+        const sent = mails.filter(({ template }) => template === 'emailSignIn')
+        return sent.map(({ text = '' }) => /^(\d{8})$/m.exec(text)?.[1]).find(Boolean) ?? ''
+      },
+      (found) => found !== '',
+    )
+    await page.getByLabel('Code from the mail').fill(code)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByText('somebody else could have set the password of').waitFor()
+    await inspectScreen(page, 'password-removed')
+    expect(errors).toEqual([])
+    await page.getByLabel('New password').fill('short')
+    await page.getByRole('button', { name: 'Save the password' }).click()
+    await page.getByText('The password must have at least 8 characters.').waitFor()
+    errors.length = 0
+    await page.getByLabel('New password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Save the password' }).click()
+    await page.getByRole('button', { name: 'Account of grace' }).waitFor()
+    const signIn = (password: string) =>
+      apiCaller(server.url)('POST', '/api/signin', { username: 'grace', password, authType: 'oauth' })
+    expect([(await signIn(thief.password)).status, (await signIn(PASSWORD)).status]).toEqual([401, 200])
+    expect(errors).toEqual([])
   })
 
   test('a user confirms an address, and undoes its change, by the links of mails once a button is pressed', async () => {
