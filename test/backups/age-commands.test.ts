@@ -7,6 +7,7 @@ import { openTarget } from '../../src/backups/targets'
 import { backUpTenant } from '../../src/backups/tenant-backup'
 import { config } from '../../src/config'
 import { createTempFolder } from '../temp-folder'
+import { uploadFiles } from './file-fixtures'
 import { createTenantWithThings, findRecord, freshTarget } from './fixtures'
 
 setDefaultTimeout(60_000)
@@ -21,7 +22,7 @@ if (missing.length)
 const PASSPHRASE = 'correct horse battery staple'
 const isOnPostgres = !!config.ATOLL_DATABASE_URL
 
-/** Runs a line of the guide in the folder of a backup. What asks for a passphrase gets it on a terminal. */
+/** Runs a line of the guide in the folder of a backup, and returns what it prints. What asks for a passphrase gets it on a terminal. */
 async function run(line: string, cwd: string, passphrase?: string) {
   const command = passphrase === undefined ? ['bash', '-c', line] : ['script', '-qec', line, '/dev/null']
   const child = Bun.spawn(command, { cwd, stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' })
@@ -31,6 +32,7 @@ async function run(line: string, cwd: string, passphrase?: string) {
   await child.stdin.end()
   const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
   expect([line, code, code ? out + err : '']).toEqual([line, 0, ''])
+  return out
 }
 
 const guide = readFileSync('docs/operations/backup.md', 'utf8')
@@ -47,9 +49,10 @@ function countThings(folder: string) {
 }
 
 async function backUp(passphrase: string | undefined, recipients: string[]) {
-  const { id } = await createTenantWithThings()
+  const own = await createTenantWithThings()
+  await uploadFiles(own, { 'a.txt': 'the first' })
   const encryption = await createEncryption(passphrase, recipients)
-  return (await backUpTenant(await findRecord(id), openTarget(freshTarget()), encryption)).place
+  return (await backUpTenant(await findRecord(own.id), openTarget(freshTarget()), encryption)).place
 }
 
 /** The data of tenants in PostgreSQL have another name. */
@@ -68,7 +71,11 @@ test.skipIf(missing.length > 0)(
     expect(readFileSync(join(folder, 'key.txt'), 'utf8')).toContain('AGE-SECRET-KEY-1')
     await run(adapt(data, folder), folder)
     expect(countThings(folder)).toBeGreaterThan(0)
-    if (existsSync(join(folder, 'contents.key.zst.age'))) await run(contents, folder)
+    const { identity } = JSON.parse(await run(contents, folder))
+    expect(identity).toStartWith('AGE-SECRET-KEY-1')
+    writeFileSync(join(folder, 'contents.txt'), identity)
+    const [stored] = readdirSync(join(folder, '../contents'))
+    expect(await run(`age -d -i contents.txt ../contents/${stored}`, folder)).toBe('the first')
   },
 )
 

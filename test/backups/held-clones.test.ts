@@ -12,6 +12,7 @@ import { resumeOutgoing } from '../../src/tenancy/outgoing-hold'
 import { getTenantInfo } from '../../src/tenancy/tenant-list'
 import { getTenant, isOutgoingHeld } from '../../src/tenancy/tenants'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
+import { createLambda, toResult } from '../lambdas/fixtures'
 import { allowPrivateNetwork, createOrderPlugin, denyPrivateNetwork, newOrderEvent } from '../plugins/fixtures'
 import { errorOf } from '../rejections'
 import { createClientOf, createTenantWithThings, freshId } from './fixtures'
@@ -83,6 +84,28 @@ test('a lambda of a copy fetches nothing until the operator lets it, whoever run
   const fetchAs = async () =>
     fetchForLambda({ ctx: await getTenant(as), fetchCount: 0 } as never, 'https://example.invalid/', 'GET', [], '')
   expect(await errorOf(fetchAs())).toMatchObject({ status: 409, code: 'OUTGOING_HELD' })
+})
+
+test('POST /api/lambdas/:id/execute in a copy makes no outgoing call until the operator lets it', async () => {
+  const own = await createTenantWithThings()
+  let calls = 0
+  const count = () => Response.json(++calls)
+  const upstream = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: count })
+  allowPrivateNetwork()
+  try {
+    const body = `async () => (await fetch('http://127.0.0.1:${upstream.port}/')).json()`
+    const path = await createLambda(own.as('admin'), body)
+    const as = freshId()
+    await cloneTenant(own.id, as)
+    const copy = await createClientOf(as, own.users.admin)
+    const execute = async () => toResult(await copy.post(`${path}/execute`, {}))
+    expect([String(await execute()), calls]).toEqual([expect.stringContaining('outgoing'), 0])
+    await resumeOutgoing(as)
+    expect(await execute()).toBe(1)
+  } finally {
+    denyPrivateNetwork()
+    await upstream.stop()
+  }
 })
 
 test('a copy calls no plugin, model server or sign-in provider until the operator lets it', async () => {

@@ -104,6 +104,14 @@ test('a torn export and a file that is none are refused, and no tenant is create
   expect(await errorOf(getTenant(as))).toMatchObject({ code: 'TENANT_NOT_FOUND' })
 })
 
+test('an import of what no export compresses so well is refused before it is decompressed whole', async () => {
+  const as = freshId()
+  const bomb = await Bun.zstdCompress(new Uint8Array(100 << 20))
+  const refused = await errorOf(importTenant(new Blob([bomb]).stream(), as, undefined))
+  expect(refused).toMatchObject({ status: 409, code: 'BACKUP_DAMAGED', cause: { message: 'It is a bomb.' } })
+  expect(await errorOf(getTenant(as))).toMatchObject({ code: 'TENANT_NOT_FOUND' })
+})
+
 test('an export has the contents of files, with and without a passphrase', async () => {
   const own = await createTenantWithThings()
   const large = 'a line that is repeated\n{"rows": {}}\n'.repeat(100_000)

@@ -1,4 +1,6 @@
 import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createTempFolder } from '../temp-folder'
 
 /** Many requests of one kind, each a little different. */
 export type Load = {
@@ -16,6 +18,7 @@ export type Figures = { perSecond: number; p50: number; p99: number; errors: num
 
 const wrk = Bun.which('wrk')
 let scriptCount = 0
+let scripts: string | undefined
 export const client = wrk ? 'wrk' : 'the built-in client'
 
 /** Puts load on a server; latencies in ms. */
@@ -24,7 +27,8 @@ export const measure = (load: Load): Promise<Figures> => (wrk ? measureByWrk(loa
 async function measureByWrk({ url, headers, method, paths, bodies, connections, seconds }: Load): Promise<Figures> {
   // A line break at the beginning of such a text would be lost.
   const list = (values: string[]) => values.map((value) => `[==[\n${value}]==]`).join(',')
-  const script = `/tmp/atoll-bench-${process.pid}-${++scriptCount}.lua`
+  scripts ??= createTempFolder('load')
+  const script = join(scripts, `${++scriptCount}.lua`)
   writeFileSync(
     script,
     `local paths = {${list(paths)}}

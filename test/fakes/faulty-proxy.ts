@@ -3,21 +3,23 @@ import { connect, createServer, type Socket } from 'node:net'
 const SLICE_BYTES = 16 << 10
 
 /**
- * What becomes of what callers send: it passes, slowly; it is held back; it is answered with a status; or its connection
- * is cut after so many bytes that it sent, or got.
+ * What becomes of what callers send: it passes, slowly; it is held back, or only requests are whose first line has a text,
+ * until the mode changes, which cuts their connections; it is answered with a status; or its connection is cut after so
+ * many bytes that it sent, or got.
  */
 export type ProxyMode =
   | { bytesPerSecond?: number }
   | 'hang'
+  | { hangsAt: string }
   | { status: number; headers?: string }
   | { cutAfterSent: number }
   | { cutAfterReceived: number }
 
 /** Starts a proxy in front of a server of HTTP that is slow, silent or failing, as its mode says. */
 export async function startFaultyProxy(target: { port: number }) {
-  const sockets = new Set<Socket>()
+  const [sockets, held] = [new Set<Socket>(), new Set<Socket>()]
   let mode: ProxyMode = {}
-  let [requests, passedBytes] = [0, 0]
+  let [requests, heldRequests, passedBytes] = [0, 0, 0]
   const server = createServer((caller) => {
     const upstream = connect(target.port, '127.0.0.1')
     for (const socket of [caller, upstream]) {
@@ -28,6 +30,7 @@ export async function startFaultyProxy(target: { port: number }) {
           caller.destroy()
           upstream.destroy()
           sockets.delete(socket)
+          held.delete(socket)
         })
     }
     let passing = Promise.resolve()
@@ -47,7 +50,12 @@ export async function startFaultyProxy(target: { port: number }) {
     })
     async function pass(bytes: Buffer) {
       for (let start = 0; start < bytes.length; start += SLICE_BYTES) {
-        if (mode === 'hang') return
+        if (mode === 'hang' || held.has(caller)) return
+        if ('hangsAt' in mode && bytes.toString('latin1').split('\r\n')[0]!.includes(mode.hangsAt)) {
+          held.add(caller)
+          heldRequests++
+          return
+        }
         if ('status' in mode) {
           const more = mode.headers ? `${mode.headers}\r\n` : ''
           caller.end(`HTTP/1.1 ${mode.status} Failing\r\n${more}Content-Length: 0\r\nConnection: close\r\n\r\n`)
@@ -73,9 +81,12 @@ export async function startFaultyProxy(target: { port: number }) {
     port,
     setMode: (next: ProxyMode) => {
       mode = next
+      for (const socket of held) socket.destroy()
     },
     /** Returns how many requests have come. */
     countRequests: () => requests,
+    /** Returns how many requests were held back for their first line. */
+    countHeld: () => heldRequests,
     /** Returns how many bytes the server has got. */
     countPassedBytes: () => passedBytes,
     [Symbol.asyncDispose]: async () => {

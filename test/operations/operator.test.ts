@@ -109,6 +109,11 @@ describe('tenants of the operator', () => {
     const taken = await operator('PUT', `/tenants/${other.tenant.tenant}/hosts`, { hosts: [host] })
     expect(statusAndCode(taken)).toEqual([409, 'HOST_TAKEN'])
     expect(taken.body.details).toEqual({ hosts: [host] })
+    const id = newId()
+    const created = await operator('POST', '/tenants', { id, hosts: [`${id}.test`, host] })
+    expect(statusAndCode(created)).toEqual([409, 'HOST_TAKEN'])
+    expect(created.body.message).toContain(host)
+    expect(statusAndCode(await operator('GET', `/tenants/${id}`))).toEqual([404, 'TENANT_NOT_FOUND'])
     expect(statusAndCode(await operator('PUT', path, { hosts: ['no host/'] }))).toEqual([400, 'INVALID_INPUT'])
   })
 })
@@ -243,6 +248,19 @@ describe('the token', () => {
     for (let n = 0; n < 22; n++) statuses.push((await operator('GET', '/events', undefined, `Bearer guess${n}`)).status)
     expect(statuses.slice(19)).toEqual([401, 429, 429])
     expect((await operator('GET', '/events')).status).toBe(200)
+    resetClock()
+  })
+
+  test('behind a proxy that is not trusted all callers are one network, whose wrong tokens do not lock out the right one', async () => {
+    advanceClock(122_000)
+    const ask = (authorization: string, client: number) => {
+      const headers = { authorization, 'x-forwarded-for': `198.51.100.${client}` }
+      return callApi('GET', 'http://localhost/operator/events', { headers })
+    }
+    const statuses: number[] = []
+    for (let client = 0; client < 22; client++) statuses.push((await ask(`Bearer guess${client}`, client)).status)
+    expect(statuses.slice(19)).toEqual([401, 429, 429])
+    for (const client of [0, 21, 200]) expect((await ask(`Bearer ${TOKEN}`, client)).status).toBe(200)
     resetClock()
   })
 })

@@ -71,11 +71,30 @@ test.skipIf(!config.ATOLL_DATABASE_URL)('a tenant whose file is on another serve
   expect(answer.body.message).toContain('atoll-7')
 })
 
-test.each(['postgres://u@h1,h2/db?target_session_attrs=read-write', 'postgres://u@h:port/db'])(
-  'an address of PostgreSQL that the driver cannot use (%s) stops a command with a sentence',
-  async (ATOLL_DATABASE_URL) => {
-    const { code, err } = await runAtoll('tenant list --json', { at: createTempFolder(), env: { ATOLL_DATABASE_URL } })
-    expect([code, JSON.parse(err).code]).toEqual([2, 'BAD_SETTING'])
+const SEVERAL_HOSTS = 'postgres://u@h1,h2/db?target_session_attrs=read-write'
+const WRONG_PORT = 'postgres://u@h:port/db'
+
+test.each([
+  ['ATOLL_DATABASE_URL', SEVERAL_HOSTS, 'tenant list', 'ATOLL_DATABASE_URL'],
+  ['ATOLL_DATABASE_URL', WRONG_PORT, 'tenant list', 'ATOLL_DATABASE_URL'],
+  ['ATOLL_DATABASE_CLUSTERS', `eu=${SEVERAL_HOSTS}`, 'postgres status', 'The cluster "eu"'],
+  ['ATOLL_DATABASE_CLUSTERS', `eu=${WRONG_PORT}`, 'postgres status', 'The cluster "eu"'],
+])(
+  '%s with an address that the driver cannot use (%s) stops `atoll %s` with a sentence',
+  async (name, value, command, subject) => {
+    const at = { at: createTempFolder(), env: { [name]: value } }
+    const { code, err } = await runAtoll(`${command} --json`, at)
+    const problem = JSON.parse(err)
+    expect([code, problem.code]).toEqual([2, 'BAD_SETTING'])
+    expect(problem.message).toStartWith(subject)
     expect(err).not.toContain('TypeError')
   },
 )
+
+test('doctor says that the address of the registry names several hosts', async () => {
+  const at = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: SEVERAL_HOSTS } }
+  const { code, json } = await runAtoll('doctor --json', at)
+  const check = json.checks.find((each: { check: string }) => each.check === 'registry')
+  expect([code, check.ok]).toEqual([1, false])
+  expect(check.message).toContain('ATOLL_DATABASE_URL names several hosts (h1,h2)')
+})

@@ -199,28 +199,35 @@ describe.skipIf(!hasPebble)('certificates that are ordered', () => {
     expect(await findCertificate(host)).toMatchObject({ state: 'issued', failures: 0 })
   })
 
-  test('an authority that limits orders gets none for the time that it says, and no host is blamed', async () => {
-    let requests = 0
-    const answer = () => new Response(`${++requests}`, { status: 429, headers: { 'retry-after': '2' } })
-    const busy = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: answer })
-    const host = newHost()
-    await createTenantAt(host)
-    config.ATOLL_ACME_DIRECTORY = busy.url.href
-    await orderDue()
-    expect(await findCertificate(host)).toMatchObject({
-      ...{ state: 'failing', failures: 0, attempted: null },
-      problem: 'The ACME authority limits orders. Orders go on later.',
-    })
-    await operator('POST', `/certificates/${host}/renew`)
-    await orderDue()
-    expect(requests).toBe(1)
-    await busy.stop(true)
-    config.ATOLL_ACME_DIRECTORY = pebble.directory
-    await waitUntil(async () => {
+  const waits: [string, () => string][] = [
+    ['seconds', () => '2'],
+    ['a date', () => new Date(now() + 5_000).toUTCString()],
+  ]
+  test.each(waits)(
+    'an authority that limits orders by %s gets none until then, and no host is blamed',
+    async (_, wait) => {
+      let requests = 0
+      const answer = () => new Response(`${++requests}`, { status: 429, headers: { 'retry-after': wait() } })
+      const busy = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: answer })
+      const host = newHost()
+      await createTenantAt(host)
+      config.ATOLL_ACME_DIRECTORY = busy.url.href
       await orderDue()
-      return (await findCertificate(host)).state === 'issued'
-    })
-  })
+      expect(await findCertificate(host)).toMatchObject({
+        ...{ state: 'failing', failures: 0, attempted: null },
+        problem: 'The ACME authority limits orders. Orders go on later.',
+      })
+      await operator('POST', `/certificates/${host}/renew`)
+      await orderDue()
+      expect(requests).toBe(1)
+      await busy.stop(true)
+      config.ATOLL_ACME_DIRECTORY = pebble.directory
+      await waitUntil(async () => {
+        await orderDue()
+        return (await findCertificate(host)).state === 'issued'
+      })
+    },
+  )
 
   /** An authority of which only the orders and the suggested renewals are not those of Pebble. */
   async function startAuthorityWithRenewals() {
