@@ -1,3 +1,4 @@
+import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
 import { listBackedUpAt } from './last-backups'
 import { requireOwnTarget } from './target-owner'
@@ -12,9 +13,13 @@ const MAX_LISTED_FOLDERS = 100 // a log makes the folder of a tenant again, so t
  */
 export async function findTargetProblem(target: BackupTarget): Promise<string | undefined> {
   try {
-    const names = new Set(await target.list(''))
-    await requireOwnTarget(target)
     const backups = [...(await listBackedUpAt(target.addressOf('')))]
+    await target.probe().catch((error) => {
+      // The first backup creates the folder.
+      if (backups.length || (getErrorChain(error).at(-1) as { code?: string }).code !== 'ENOENT') throw error
+    })
+    await requireOwnTarget(target)
+    const names = new Set(await target.list(''))
     const missing: string[] = []
     for (const [place, [folder, name]] of backups.entries())
       if (!names.has(folder) || (place < MAX_LISTED_FOLDERS && !(await target.list(folder)).includes(name)))

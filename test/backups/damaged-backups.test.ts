@@ -1,5 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { findBackup, withLatestSound } from '../../src/backups/backup-list'
 import { backUp } from '../../src/backups/backups'
@@ -11,6 +12,7 @@ import { backUpTenant } from '../../src/backups/tenant-backup'
 import { verifyTarget } from '../../src/backups/verify'
 import { moveClock, now } from '../../src/core/clock'
 import { isRegistered } from '../../src/tenancy/tenant-list'
+import { createTempFolder, createTenantByCli, runAtoll } from '../fakes/cli'
 import { sha256Of } from '../files/fixtures'
 import { errorOf } from '../rejections'
 import { uploadFiles } from './file-fixtures'
@@ -148,4 +150,27 @@ test('a target lacks the backups of a tenant of which only the log goes on', asy
   rmSync(backups[0]!.place, { recursive: true })
   mkdirSync(join(to, id, 'log'), { recursive: true })
   expect(await findTargetProblem(target)).toContain(`lacks the backups of ${id}, `)
+})
+
+test('a server, a backup and doctor of another installation are refused at a target, with the name of its owner', async () => {
+  const [owner, other] = [{ at: createTempFolder() }, { at: createTempFolder() }]
+  for (const at of [owner, other]) await createTenantByCli(at, 'acme')
+  const to = freshTarget()
+  expect((await runAtoll(`backup acme --to ${to}`, owner)).code).toBe(0)
+  expect((await runAtoll(`backup verify ${to} --json`, owner)).code).toBe(0)
+  const name = `${hostname()}:${join(owner.at, 'tenants')}`
+  const served = await runAtoll('serve', { ...other, env: { ATOLL_BACKUP_TO: to } })
+  expect([served.code, served.err]).toEqual([2, expect.stringContaining(`another installation, ${name}, since`)])
+  const refused = await runAtoll(`backup acme --to ${to} --json`, other)
+  const { code, message } = JSON.parse(refused.err.trim().split('\n').at(-1)!)
+  expect([refused.code, code, message]).toEqual([1, 'BACKUP_TARGET_TAKEN', expect.stringContaining(name)])
+  const doctor = await runAtoll('doctor --json', { ...other, env: { ATOLL_BACKUP_TO: to } })
+  expect(doctor.json.checks).toContainEqual({
+    ...{ check: 'backup target', ok: false },
+    message: expect.stringContaining(name),
+  })
+  const [backup] = readdirSync(join(to, 'acme')).filter((entry) => /^\d/.test(entry))
+  damageData(join(to, 'acme', backup!))
+  const verified = await runAtoll(`backup verify ${to}`, owner)
+  expect([verified.code, verified.out]).toEqual([1, expect.stringContaining('PROBLEM acme')])
 })
