@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
@@ -8,13 +8,15 @@ import { prepareMove } from '../../src/tenancy/move'
 import { registry } from '../../src/tenancy/registry'
 import { announceServer, findLocalFilesRisk, listLiveServers } from '../../src/tenancy/servers'
 import { tenants } from '../../src/tenancy/tables'
-import { createTempFolder, runAtoll } from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, readMetric, runAtoll, startAtoll } from '../fakes/cli'
+import { createDatabase, queryDatabase } from '../fakes/postgres'
 import { fileClient, listStored } from '../files/fixtures'
 import { errorOf } from '../rejections'
+import { databaseUrl } from '../storage/engines'
 import { createTestTenant } from '../test-tenant'
 import { waitUntil } from '../wait-until'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const OTHER = 'elsewhere 1'
 
@@ -69,6 +71,54 @@ test.skipIf(!config.ATOLL_DATABASE_URL)('a tenant whose file is on another serve
   const answer = await t.as('admin').get('/me')
   expect([answer.status, answer.body.code]).toEqual([503, 'TENANT_ELSEWHERE'])
   expect(answer.body.message).toContain('atoll-7')
+})
+
+describe.skipIf(!databaseUrl)('two servers of one database with folders of their own', () => {
+  test('are told by the log, doctor, /ready and a metric, and keep tenants out of files until one of them ends', async () => {
+    const env = { ATOLL_DATABASE_URL: await createDatabase(databaseUrl!) }
+    const [one, two] = [
+      { at: createTempFolder(), env },
+      { at: createTempFolder(), env },
+    ]
+    await createTenantByCli(one, 'acme')
+    await using first = await startAtoll(one)
+    const readWarnings = async () => (await apiCaller(first.url)('GET', '/ready')).body.warnings ?? []
+    const readFault = (url: string, fault: string) => readMetric(url, 'atoll_faults_total', { fault })
+    expect(await readWarnings()).toEqual([])
+    {
+      await using second = await startAtoll(two)
+      const [warning] = await waitUntil(readWarnings, ({ length }) => length, 30_000)
+      const rows = await queryDatabase(env.ATOLL_DATABASE_URL, 'select name, details from atoll_registry.servers')
+      const { name } = rows.find(({ details }) => details.includes(two.at))!
+      expect(warning).toContain(`Several servers share this database (${name})`)
+      const doctor = await runAtoll('doctor --json', one)
+      expect(doctor.json.checks).toContainEqual({ check: 'servers', ok: false, message: warning })
+      await waitUntil(() => readFault(first.url, 'LOCAL_FILES_ON_SEVERAL_SERVERS'), Boolean, 30_000)
+      const refused = await runAtoll('tenant move acme --to sqlite --json', one)
+      const { code, message } = JSON.parse(refused.err.trim().split('\n').at(-1)!)
+      expect([refused.code, code, message]).toEqual([1, 'SEVERAL_SERVERS', expect.stringContaining(name)])
+      await second.end('SIGTERM')
+    }
+    await waitUntil(readWarnings, ({ length }) => !length, 30_000)
+    expect((await runAtoll('tenant move acme --to sqlite --json', one)).code).toBe(0)
+    await first.end('SIGTERM')
+    expect(await first.logged).toContain('"what":"LOCAL_FILES_ON_SEVERAL_SERVERS"')
+    // Both folders are on this machine, whose name the file has.
+    const rename = "update atoll_registry.tenants set file_server = 'atoll-7' where id = 'acme'"
+    const app = "set app.tenant to '00000000-0000-0000-0000-000000000000'; set search_path to atoll_registry"
+    await queryDatabase(env.ATOLL_DATABASE_URL, `${app}; ${rename}`)
+    await using second = await startAtoll(two)
+    const answer = await apiCaller(second.url, { tenant: 'acme' })('GET', '/api/auth/providers')
+    expect([answer.status, answer.body.code]).toEqual([503, 'TENANT_ELSEWHERE'])
+    expect(await readFault(second.url, 'TENANT_ELSEWHERE')).toBe(1)
+    const doctor = await runAtoll('doctor --json', two)
+    expect(doctor.json.checks).toContainEqual({
+      ...{ check: 'tenant acme', ok: false },
+      message: expect.stringContaining('in a file of the server atoll-7'),
+    })
+    await second.end('SIGTERM')
+    expect(await second.logged).toContain('"what":"TENANT_ELSEWHERE","tenant":"acme"')
+  })
 })
 
 const SEVERAL_HOSTS = 'postgres://u@h1,h2/db?target_session_attrs=read-write'
