@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { generateIdentity, identityToRecipient } from 'age-encryption'
 import { apiCaller, createTempFolder, createTenantByCli, readMetric, runAtoll, signIn, startAtoll } from '../fakes/cli'
 import { waitUntil } from '../wait-until'
 
@@ -18,7 +19,6 @@ const SLOW_MS = 100_000 // a backup is made by another process with a low priori
 const RESTORE_TIMEOUT_MS = 180_000 // each file with a passphrase takes some seconds of the processor
 const PASSPHRASE = 'a long passphrase'
 
-/** A passphrase is derived anew for each file, which takes long. */
 async function createInstallation(passphrase = '', settings: Record<string, string> = {}) {
   const own = { ATOLL_BACKUP_TO: 'backups', ATOLL_BACKUP_CONTINUOUS: 'on', ATOLL_BACKUP_PASSPHRASE: passphrase }
   const env = { ...own, ...settings }
@@ -46,10 +46,15 @@ async function createInstallation(passphrase = '', settings: Record<string, stri
 }
 
 /** Restores the tenant as it was at a time, or at last, and returns the names of its things. */
-async function restoreNames({ at }: { at: { at: string; env: object } }, as: string, time?: number) {
+async function restoreNames(
+  { at }: { at: { at: string; env: object } },
+  as: string,
+  time?: number,
+  more: string[] = [],
+) {
   const here = { at: at.at, env: { ATOLL_BACKUP_PASSPHRASE: PASSPHRASE }, timeout: RESTORE_TIMEOUT_MS }
   const when = time === undefined ? [] : ['--at', new Date(time).toISOString()]
-  const restored = await runAtoll(['restore', 'backups/acme', '--as', as, ...when, '--json'], here)
+  const restored = await runAtoll(['restore', 'backups/acme', '--as', as, ...when, ...more, '--json'], here)
   if (restored.code) throw new Error(restored.err)
   const database = new Database(join(at.at, 'tenants', as, 'data.db'))
   const rows = database.query('select shown from entities order by created, seq').values()
@@ -66,8 +71,13 @@ async function restoreNames({ at }: { at: { at: string; env: object } }, as: str
 const endOf = (segment: string) => Number(/-(\d+)\.log\./.exec(segment)![1])
 
 test('a killed server loses only writes since its last segment, and any moment before can be restored', async () => {
-  const installation = await createInstallation(PASSPHRASE)
+  // A passphrase takes seconds of the processor for each key, and many times as long beside other work.
+  const identity = await generateIdentity()
+  const installation = await createInstallation('', { ATOLL_BACKUP_RECIPIENTS: await identityToRecipient(identity) })
   const { at, hasBackups, listSegments } = installation
+  const identityFile = join(at.at, 'identity.txt')
+  await Bun.write(identityFile, identity)
+  const withIdentity = ['--identity-file', identityFile]
   const written: { name: string; at: number }[] = []
   {
     await using server = await startAtoll(at)
@@ -91,11 +101,11 @@ test('a killed server loses only writes since its last segment, and any moment b
   }
   const [middle, end] = listSegments().map(endOf).sort().slice(-2) as [number, number]
   renameSync(join(at.at, 'tenants'), join(at.at, 'lost'))
-  const secrets = { ATOLL_BACKUP_PASSPHRASE: PASSPHRASE }
-  const whole = await runAtoll('restore backups --json', { ...at, env: secrets, timeout: RESTORE_TIMEOUT_MS })
+  const here = { at: at.at, timeout: RESTORE_TIMEOUT_MS }
+  const whole = await runAtoll(['restore', 'backups', ...withIdentity, '--json'], here)
   expect(whole.code, whole.err).toBe(0)
   expect([whole.json.missing, whole.json.failed]).toEqual([[], []])
-  const last = await restoreNames(installation, 'last')
+  const last = await restoreNames(installation, 'last', undefined, withIdentity)
   const batchesOf = (names: string[]) => {
     const counts = Map.groupBy(names, (name) => name.split('-')[0]!)
     expect([...counts.values()].every((batch) => batch.length === 100)).toBe(true)
@@ -108,7 +118,7 @@ test('a killed server loses only writes since its last segment, and any moment b
   }
   expect(Date.parse(last.restored.until)).toBe(end)
   expectWrittenUntil(end, last.names)
-  const then = await restoreNames(installation, 'then', middle)
+  const then = await restoreNames(installation, 'then', middle, withIdentity)
   expectWrittenUntil(middle, then.names)
   expect(then.doctor.out).toContain(
     'tenant then: active, its database opens and is up to date, and all of it can be read',
@@ -201,7 +211,7 @@ test('a target that is emptied while a tenant is written to gets new backups, an
 test('writes that were shipped while the clock was ahead are restored after it was set right', async () => {
   const token = 'the-operator-token-of-the-clock'
   const settings = { ATOLL_TEST_CLOCK: 'on', ATOLL_OPERATOR_TOKEN: token }
-  const installation = await createInstallation('', settings)
+  const installation = await createInstallation(PASSPHRASE, settings)
   const { at, listSegments, countBackups } = installation
   const names: string[] = []
   {

@@ -74,7 +74,7 @@ test.skipIf(!config.ATOLL_DATABASE_URL)('a tenant whose file is on another serve
 })
 
 describe.skipIf(!databaseUrl)('two servers of one database with folders of their own', () => {
-  test('are told by the log, doctor, /ready and a metric, and keep tenants out of files until one of them ends', async () => {
+  test('two servers are told by the log, doctor, /ready and a metric, and keep tenants out of files until one ends', async () => {
     const env = { ATOLL_DATABASE_URL: await createDatabase(databaseUrl!) }
     const [one, two] = [
       { at: createTempFolder(), env },
