@@ -18,7 +18,7 @@ import {
   type Scenario,
   START,
 } from './vendor-scenarios'
-import { createConnection, createPendingSubscription, deliver, findSubscription } from './webhook-fixtures'
+import { createConnection, createPendingSubscription, deliver, findSubscription, invoicesOf } from './webhook-fixtures'
 
 setDefaultTimeout(60_000)
 const testTenant = await createTestTenant()
@@ -282,6 +282,21 @@ describe.each(SHAPES)('Paddle, the shape $shape', (shapes) => {
     test.each(SCENARIOS)(`$title, ${order} and doubled`, (scenario) =>
       playScenario(testTenant, 'paddle', shapes, scenario, order, send),
     )
+})
+
+test('an older failure of another transaction at Paddle leaves no open invoice of what was paid since', async () => {
+  moveClock((START + 60) * 1000)
+  const row = await createPendingSubscription(testTenant, { providerKind: 'paddle' })
+  const id = 'sub_late'
+  await send({ type: 'subscription.activated', data: today.subscription(id, row._id) }, 'evt_late_1', START)
+  const settled = today.transaction('txn_late_b', id, row._id, '2000')
+  await send({ type: 'transaction.completed', data: settled }, 'evt_late_2', START + 6)
+  const failed = today.transaction('txn_late_a', id, row._id, '2000', due)
+  await send({ type: 'transaction.payment_failed', data: failed }, 'evt_late_3', START + 4)
+  expect((await findSubscription(testTenant, row)).status).toBe('active')
+  expect((await invoicesOf(testTenant, row)).map(([external, status]) => [external, status])).toEqual([
+    ['txn_late_b', 'paid'],
+  ])
 })
 
 test("the official Paddle SDK reads the events of these scenarios, which are of Paddle's shape", async () => {

@@ -1,3 +1,4 @@
+import type Stripe from 'stripe'
 import type { Json, Span } from './vendor-scenarios'
 
 export type Sent = { type: string; object: Json }
@@ -8,6 +9,9 @@ export type Shapes = {
   subscription(id: string, ours: string, fields: Json, periods: Span[]): Json
   invoice(id: string, of: string, ours: string, fields: Json, periods: Span[]): Json
 }
+
+/** A part of an object of the vendor's package, which knows one version: members that it types differently are errors. */
+type Part<T> = T extends (infer Item)[] ? Part<Item>[] : T extends object ? { [Key in keyof T]?: Part<T[Key]> } : T
 
 type Owner = (subscription: string) => { tenant: string; subscription: string }
 const inSeconds = ({ start, end }: Span) => ({ current_period_start: start, current_period_end: end })
@@ -33,27 +37,32 @@ const beforeBasil = (version: string, metadataOf: Owner): Shapes => ({
 const sinceBasil = (version: string, metadataOf: Owner): Shapes => ({
   version,
   subscription: (id, ours, fields, periods) => ({
-    ...{ id, object: 'subscription', metadata: metadataOf(ours), cancel_at_period_end: false, pause_collection: null },
-    items: {
-      object: 'list',
-      data: periods.map((period, n) => ({ id: `si_${n}`, object: 'subscription_item', ...inSeconds(period) })),
-    },
+    ...({
+      ...{ id, object: 'subscription', metadata: metadataOf(ours), cancel_at_period_end: false },
+      pause_collection: null,
+      items: {
+        object: 'list',
+        data: periods.map((period, n) => ({ id: `si_${n}`, object: 'subscription_item', ...inSeconds(period) })),
+      },
+    } satisfies Part<Stripe.Subscription>),
     ...fields,
   }),
   invoice: (id, of, ours, fields, periods) => ({
-    ...{ id, object: 'invoice' },
-    parent: {
-      type: 'subscription_details',
-      quote_details: null,
-      subscription_details: { subscription: of, metadata: metadataOf(ours) },
-    },
-    lines: {
-      object: 'list',
-      data: periods.map((period, n) => ({
-        ...{ id: `il_${n}`, period, amount: 0 },
-        parent: { type: 'subscription_item_details', subscription_item_details: { subscription: of } },
-      })),
-    },
+    ...({
+      ...{ id, object: 'invoice' },
+      parent: {
+        type: 'subscription_details',
+        quote_details: null,
+        subscription_details: { subscription: of, metadata: metadataOf(ours) },
+      },
+      lines: {
+        object: 'list',
+        data: periods.map((period, n) => ({
+          ...{ id: `il_${n}`, period, amount: 0 },
+          parent: { type: 'subscription_item_details', subscription_item_details: { subscription: of } },
+        })),
+      },
+    } satisfies Part<Stripe.Invoice>),
     ...fields,
   }),
 })

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type Stripe from 'stripe'
 import { moveClock, now } from '../../../src/core/clock'
 import type { Subscription } from '../../../src/payments/tables'
 import { PADDLE_SECRET, signPaddleWebhook, startPaddle } from '../../fakes/vendors/paddle'
@@ -60,6 +61,11 @@ const paid = (amount: number, currency = 'usd') => ({
   currency,
 })
 const open = (amount: number, currency = 'usd') => ({ status: 'open', amount_paid: 0, amount_due: amount, currency })
+
+const session = (id: string, ours: string, fields: Json) => ({
+  ...{ id: `cs_${id}`, object: 'checkout.session', mode: 'subscription', subscription: id },
+  ...{ metadata: metadataOf(ours), client_reference_id: ours, ...fields },
+})
 
 const SCENARIOS: Scenario<Sent, Shapes>[] = [
   {
@@ -203,25 +209,78 @@ const SCENARIOS: Scenario<Sent, Shapes>[] = [
   {
     title: 'a session that is not paid yet',
     events: (_, id, ours) => [
-      {
-        type: 'checkout.session.completed',
-        object: {
-          ...{ id: `cs_${id}`, object: 'checkout.session', mode: 'subscription', payment_status: 'unpaid' },
-          ...{ subscription: id, metadata: metadataOf(ours), client_reference_id: ours },
-        },
-      },
+      { type: 'checkout.session.completed', object: session(id, ours, { payment_status: 'unpaid' }) },
     ],
     becomes: { status: 'pending' },
   },
+  {
+    title: 'a session that is paid',
+    events: ({ subscription }, id, ours) => [
+      { type: 'checkout.session.completed', object: session(id, ours, { payment_status: 'paid', status: 'complete' }) },
+      created(subscription(id, ours, { status: 'active' }, [MONTH])),
+    ],
+    becomes: { status: 'active', currentPeriodEnd: isoOf(MONTH.end) },
+  },
+  {
+    title: 'a session that is paid later',
+    events: (_, id, ours) => [
+      { type: 'checkout.session.completed', object: session(id, ours, { payment_status: 'unpaid' }) },
+      { type: 'checkout.session.async_payment_succeeded', object: session(id, ours, { payment_status: 'paid' }) },
+    ],
+    becomes: { status: 'active' },
+  },
+  {
+    title: 'a session that expires',
+    events: (_, id, ours) => [
+      {
+        type: 'checkout.session.expired',
+        object: session(id, ours, { status: 'expired', payment_status: 'unpaid', subscription: null }),
+      },
+    ],
+    becomes: { status: 'expired', invoices: [] },
+  },
+  {
+    title: 'a trial whose end is announced',
+    events: ({ subscription, invoice }, id, ours) => {
+      const trial = subscription(id, ours, { status: 'trialing', trial_end: MONTH.end }, [MONTH])
+      return [
+        created(trial),
+        { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(0), [MONTH]) },
+        { type: 'customer.subscription.trial_will_end', object: trial },
+      ]
+    },
+    becomes: { status: 'trialing', trialEndsAt: isoOf(MONTH.end), invoices: [['paid', 0, 'USD']] },
+  },
+  {
+    title: 'an end',
+    before: active,
+    events: ({ subscription, invoice }, id, ours) => [
+      { type: 'invoice.paid', object: invoice(`in_${id}`, id, ours, paid(2000), [MONTH]) },
+      { type: 'customer.subscription.deleted', object: subscription(id, ours, { status: 'canceled' }, [MONTH]) },
+    ],
+    becomes: { status: 'canceled', endedBy: 'provider', invoices: [['paid', 2000, 'USD']] },
+  },
+  ...['invoice.voided', 'invoice.marked_uncollectible'].map(
+    (type): Scenario<Sent, Shapes> => ({
+      title: `a debt that is given up by ${type}`,
+      before: active,
+      events: ({ subscription, invoice }, id, ours) => {
+        const status = type === 'invoice.voided' ? 'void' : 'uncollectible'
+        return [
+          { type: 'invoice.payment_failed', object: invoice(`in_${id}`, id, ours, open(2000), [MONTH]) },
+          updated(subscription(id, ours, { status: 'past_due' }, [MONTH])),
+          { type, object: invoice(`in_${id}`, id, ours, { ...open(2000), status }, [MONTH]) },
+        ]
+      },
+      becomes: { status: 'past_due', invoices: [['void', 2000, 'USD']] },
+    }),
+  ),
   {
     title: 'a session that sells no subscription',
     events: (_, id, ours) => [
       {
         type: 'checkout.session.completed',
-        object: {
-          ...{ id: `cs_${id}`, object: 'checkout.session', mode: 'payment', payment_status: 'paid' },
-          ...{ subscription: null, metadata: metadataOf(ours), client_reference_id: ours },
-        },
+        object: session(id, ours, { mode: 'payment', payment_status: 'paid', subscription: null }),
       },
     ],
     becomes: { status: 'pending' },
@@ -239,6 +298,58 @@ describe.each(VERSIONS)('Stripe $version', (shapes) => {
     test.each(SCENARIOS)(`$title, ${order} and doubled`, (scenario) =>
       playScenario(testTenant, 'stripe', shapes, scenario, order, (...all) => send(shapes.version, ...all)),
     )
+})
+
+/** The reasons of pauses since version 2026-09-30, and what they make of a subscription. */
+const PAUSES: [Stripe.Subscription.StatusDetails.Paused.Subscription.Type, Scenario<Sent, Shapes>['becomes']][] = [
+  ['pause_requested', { status: 'paused', pause: pauseFor('pause_requested') }],
+  ['trial_end_without_payment_method', { status: 'paused', pause: pauseFor('trial_end_without_payment_method') }],
+  ['final_payment_failure', { status: 'past_due', pause: null }],
+]
+function pauseFor(reason: string) {
+  return { since: isoOf(START + 1), resumes: null, reason }
+}
+
+describe('pauses of Stripe since version 2026-09-30', () => {
+  const [shapes] = VERSIONS.slice(-1)
+  const paused = (type: Stripe.Subscription.StatusDetails.Paused.Subscription.Type) => ({
+    status: 'paused',
+    status_details: {
+      paused: { type: 'subscription', transitioned_at: START + 1, subscription: { type } },
+    } satisfies Stripe.Subscription.StatusDetails,
+  })
+
+  for (const order of ORDERS)
+    test.each(PAUSES)(`the reason %s, ${order} and doubled`, (reason, becomes) => {
+      const events: Scenario<Sent, Shapes>['events'] = ({ subscription }, id, ours) => [
+        created(subscription(id, ours, { status: 'active' }, [MONTH])),
+        { type: 'customer.subscription.paused', object: subscription(id, ours, paused(reason), [MONTH]) },
+      ]
+      const scenario = { title: reason, events, becomes }
+      return playScenario(testTenant, 'stripe', shapes!, scenario, order, (...all) => send(shapes!.version, ...all))
+    })
+
+  test('a subscription whose first payment failed stays pending, and is active once it is paid', async () => {
+    const unpaid: Scenario<Sent, Shapes> = {
+      title: 'first_payment_failure',
+      events: ({ subscription }, id, ours) => [
+        created(subscription(id, ours, { status: 'incomplete' }, [MONTH])),
+        updated(subscription(id, ours, paused('first_payment_failure'), [MONTH])),
+      ],
+      becomes: { status: 'pending', pause: null, invoices: [] },
+    }
+    const isPaid: Scenario<Sent, Shapes> = {
+      ...unpaid,
+      events: (of, id, ours) => [
+        ...unpaid.events(of, id, ours),
+        { type: 'invoice.paid', object: of.invoice(`in_${id}`, id, ours, paid(2000), [MONTH]) },
+        updated(of.subscription(id, ours, { status: 'active' }, [MONTH])),
+      ],
+      becomes: { status: 'active', pause: null, invoices: [['paid', 2000, 'USD']] },
+    }
+    for (const scenario of [unpaid, isPaid])
+      await playScenario(testTenant, 'stripe', shapes!, scenario, 'in order', (...all) => send(shapes!.version, ...all))
+  })
 })
 
 const lastEvent = async () => (await admin.get('/payments/events?limit=1')).body[0]
