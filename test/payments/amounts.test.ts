@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { moveClock } from '../../src/core/clock'
 import { addSpan, periodAfter } from '../../src/payments/billing-period'
+import { startPaddle } from '../fakes/vendors/paddle'
 import { startPaypal } from '../fakes/vendors/paypal'
 import { startStripe } from '../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../plugins/fixtures'
@@ -10,19 +11,21 @@ import { deliver } from './webhooks/webhook-fixtures'
 
 setDefaultTimeout(60_000)
 allowPrivateNetwork()
-const [stripe, paypal] = [await startStripe(), await startPaypal()]
+const [stripe, paypal, paddle] = [await startStripe(), await startPaypal(), await startPaddle()]
 const bare = await createPaymentsFixture()
 const atStripe = await createPaymentsFixture(stripe.connection())
 const atPaypal = await createPaymentsFixture(paypal.connection())
+const atPaddle = await createPaymentsFixture(paddle.connection())
 beforeAll(() => allowPrivateNetwork())
 afterEach(() => moveClock())
 afterAll(async () => {
   denyPrivateNetwork()
   await stripe.stop()
   await paypal.stop()
+  await paddle.stop()
 })
 
-const shops = { nobody: bare, Stripe: atStripe, PayPal: atPaypal }
+const shops = { nobody: bare, Stripe: atStripe, PayPal: atPaypal, Paddle: atPaddle }
 const DAY = 86_400_000
 
 describe('amounts that a currency or a provider cannot hold', () => {
@@ -43,6 +46,11 @@ describe('amounts that a currency or a provider cannot hold', () => {
     ['PayPal', 'HUF', 1999.5, false],
     ['PayPal', 'TWD', 10.5, false],
     ['PayPal', 'HUF', 2000, true],
+    ['Paddle', 'HUF', 1999.5, true],
+    ['Paddle', 'HUF', 1999.555, false],
+    ['Paddle', 'TWD', 10.5, true],
+    ['Paddle', 'JPY', 999.5, false],
+    ['Paddle', 'JPY', 999, true],
   ] as const)('connected to %s, a price of %s %p is taken: %p', async (shop, currency, price, isTaken) => {
     const { admin } = shops[shop]
     const plan = { name: 'Plan', currency, monthlyPrice: price, yearlyPrice: price }
