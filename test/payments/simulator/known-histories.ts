@@ -81,7 +81,9 @@ const ACTS: Record<string, Action[]> = {
   'what waits for an admin and is overdue again': [
     ...[buy, overdue, buy, recover, deliver, pass(0), overdue, overdue, pass(1), pass(80), pass(1)],
   ],
-  'a second checkout of another subscription that is left': [buy, checkout(-1), pay(0), deliver, pass(30), pass(30)],
+  'a second subscription of an entity that is paid before it is left': [
+    ...[checkout(-1), checkout(-1), pay(0), deliver, pay(0), deliver, pass(30), pass(30)],
+  ],
   'another subscription instead of the one in force': [buy, { ...buy, reset: true }, pass(1), pass(750)],
 }
 
