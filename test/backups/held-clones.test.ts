@@ -74,7 +74,7 @@ test('a copy runs no target of an integration until the operator lets it', async
   const run = async () => callTarget({ ...copy, actor: undefined } as never, target, {} as never)
   expect(await errorOf(run())).toMatchObject({ status: 409, code: 'OUTGOING_HELD' })
   await resumeOutgoing(as)
-  await expect(run()).rejects.not.toMatchObject({ code: 'OUTGOING_HELD' })
+  expect((await errorOf(run())).code).not.toBe('OUTGOING_HELD')
 })
 
 test('a lambda of a copy fetches nothing until the operator lets it, whoever runs it', async () => {

@@ -147,6 +147,51 @@ describe('tools of the client', () => {
     },
   )
 
+  test.each([
+    ['a tuple of prefixItems', { prefixItems: [{ type: 'number' }, { type: 'string' }], items: false }],
+    ['a tuple of items', { items: [{ type: 'number' }, { type: 'string' }], additionalItems: false }],
+    ['a list of types', { type: ['string', 'number', 'null'] }],
+    ['oneOf', { oneOf: [{ type: 'string' }, { type: 'object', properties: { a: { const: 1 } } }] }],
+    [
+      'propertyNames',
+      { type: 'object', propertyNames: { pattern: '^[a-z]+$' }, additionalProperties: { type: 'number' } },
+    ],
+    ['const', { const: 'teal' }],
+    ['a pattern beside a format', { type: 'string', format: 'email', pattern: '^(?!\\.)[\\w.]+@example\\.com$' }],
+    ['an object without properties', { type: 'object', properties: {}, additionalProperties: false }],
+  ])('the schema of a tool of the client reaches the model as it was sent: %s', async (_, color) => {
+    for (const $schema of [
+      undefined,
+      'http://json-schema.org/draft-07/schema#',
+      'https://json-schema.org/draft/2020-12/schema',
+    ]) {
+      const parameters = { ...($schema && { $schema }), type: 'object', properties: { color }, required: ['color'] }
+      const own = [{ type: 'function', function: { name: 'pick', parameters } }]
+      expect((await client.post(path, { ...hello, tools: own })).status).toBe(200)
+      const [tool] = sent().tools.filter((one: { function: { name: string } }) => one.function.name === 'pick')
+      expect(tool.function.parameters).toEqual(parameters)
+    }
+  })
+
+  test.each([{ content: null }, { content: '' }, {}, { content: [{ type: 'text', text: 'So. ' }] }])(
+    'an answer comes back with its calls and %j beside them',
+    async (content) => {
+      const messages = [
+        chatMessage('Hello'),
+        { role: 'assistant', ...content, tool_calls: [call('c9', 'pick', '{ "color" : "teal" }')] },
+        { role: 'tool', tool_call_id: 'c9', content: 'ok' },
+      ]
+      const { status, body } = await client.post(path, { ...hello, messages, tools })
+      expect([status, body.choices[0].message.content]).toEqual([200, 'Hello there!'])
+      const [, said, result] = sent().messages.slice(1)
+      expect(said.tool_calls).toMatchObject([{ id: 'c9', function: { name: 'pick' } }])
+      expect([said.content || null, result]).toEqual([
+        Array.isArray(content.content) ? 'So. ' : null,
+        { role: 'tool', tool_call_id: 'c9', content: 'ok' },
+      ])
+    },
+  )
+
   test('a choice of tools reaches the model in the first round only, and `none` withdraws them', async () => {
     const tool_choice = { type: 'function', function: { name: 'pick' } }
     openai.reply(toolCalls(['count', { n: 1 }, 's1']))

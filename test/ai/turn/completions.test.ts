@@ -1,4 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { storeSecrets } from '../../../src/connections/secrets'
+import { withVault } from '../../../src/platform/vault/vault'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { chatMessage, createAiFixture, joinContent, parseEvents } from '../fixtures'
 
@@ -231,5 +233,21 @@ test('budgets of users, workspaces and tenants limit completions with 429 BUDGET
   expect(statusAndCode(await own.chat(own.as('other')))).toEqual([429, 'BUDGET_EXCEEDED'])
   await put(budget(1000, 'tenant'), budget(1, 'workspace'), budget(5, 'tenant', 'cost'))
   expect((await own.chat()).status).toBe(200)
+  await own.openai.stop()
+})
+
+test('a completion of a source whose stored key is not ASCII says 502 and where to look, and the key is not told', async () => {
+  const key = 'sk-••••1234'
+  const own = await createAiFixture()
+  await withVault(own.tenant, (tx, vault) => storeSecrets(tx, vault, own.source, { token: key }))
+  for (const stream of [false, true]) {
+    const { status, body } = await own.chat(own.user, own.main, { stream })
+    expect([status, body.code]).toEqual([502, 'AI_UPSTREAM_ERROR'])
+    expect(body.message).toContain('status of the integration source')
+    expect(JSON.stringify(body)).not.toContain(key)
+  }
+  const { body } = await own.admin.post(`/integration-sources/${own.source}/status`)
+  expect(body.status).toBe('failed')
+  expect(own.openai.requests).toEqual([])
   await own.openai.stop()
 })

@@ -1,4 +1,7 @@
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { moveClock, now } from '../../../src/core/clock'
+import { housekeepingTasks } from '../../../src/jobs/housekeeping'
+import { withLease } from '../../../src/jobs/with-lease'
 import type { ReplyPlan } from '../../fakes/openai-server'
 import { statusAndCode } from '../../test-tenant'
 import { chatMessage, createAiFixture, parseEvents } from '../fixtures'
@@ -152,6 +155,57 @@ test('words of a model in one conversation do not come back in another one with 
   openai.reply({ body: JSON.stringify({ choices: [{ message, finish_reason: 'tool_calls' }] }) })
   await ask('The first')
   expect(await goOn('The first')).not.toContain('Of the first.')
+})
+
+describe('the words that are kept for a turn without a thread', () => {
+  const question = 'What is kept?'
+  const pause = async (thinking: string) => {
+    openai.reply(reply(false, { reasoning_content: thinking, tool_calls: [callOf('call_k', 'pick')] }))
+    await chat(user, agent, { clientTools, messages: [chatMessage(question)] })
+  }
+  const goOn = async () => {
+    openai.reply({ text: 'Red.' })
+    const answer = { role: 'tool', tool_call_id: 'call_k', content: 'red' }
+    const said = { role: 'assistant', tool_calls: [callOf('call_k', 'pick')] }
+    await chat(user, agent, { clientTools, messages: [chatMessage(question), said, answer] })
+    return sentMessages()[1].reasoning_content
+  }
+  const countRows = async () => Number((await at.tenant.db.query('select count(*) from tool_results'))[0]![0])
+  const keepHouse = () => withLease(at.tenant, crypto.randomUUID(), housekeepingTasks().get('old turns')!)
+  afterEach(() => moveClock())
+
+  test('they are forgotten after a day', async () => {
+    await pause('I think.')
+    moveClock(now() + 23 * 3_600_000)
+    await keepHouse()
+    expect(await goOn()).toBe('I think.')
+    moveClock(now() + 2 * 3_600_000)
+    await keepHouse()
+    expect(await goOn()).toBeUndefined()
+  })
+
+  test('more than 512 KiB of them are not kept', async () => {
+    await pause('x'.repeat(500 << 10))
+    expect(await goOn()).toHaveLength(500 << 10)
+    await pause('x'.repeat(513 << 10))
+    expect(await goOn()).toBeUndefined()
+  })
+
+  test('the oldest are forgotten when there are more than 20,000', async () => {
+    await at.tenant.write((tx) => tx.query('delete from tool_results'))
+    await pause('The oldest.')
+    moveClock(now() + 1_000)
+    const created = now()
+    const rows = Array.from({ length: 20_000 }, (_, n) => [`row${n}`, 'null', created])
+    await at.tenant.write((tx) =>
+      tx.executeMany('insert into tool_results (_id, content, created) values (?, ?, ?)', rows.slice(1)),
+    )
+    expect([await countRows(), await goOn()]).toEqual([20_000, 'The oldest.'])
+    moveClock(now() + 1_000)
+    openai.reply(reply(false, { reasoning_content: 'Another.', tool_calls: [callOf('call_other', 'pick')] }))
+    await chat(user, agent, { clientTools, messages: [chatMessage('Another question')] })
+    expect([await countRows(), await goOn()]).toEqual([20_000, undefined])
+  })
 })
 
 test('members of a provider that a client sends reach it, and are shown in the thread; members of user interfaces are dropped', async () => {

@@ -385,7 +385,7 @@ describe('the generated client', () => {
     const signal = AbortSignal.abort()
     expect((await errorOf(orderItems().list({}, { signal }))).message).toContain('abort')
     const unreachable = fixture.createClient({ url: 'http://127.0.0.1:1', tenant: fixture.id }).entities('authors')
-    await expect(unreachable.list()).rejects.not.toBeInstanceOf(fixture.AtollError)
+    expect(await errorOf(unreachable.list())).not.toBeInstanceOf(fixture.AtollError)
   })
 
   test('the client accepts a server URL with trailing slashes', async () => {
