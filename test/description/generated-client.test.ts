@@ -40,9 +40,18 @@ const blueprint = requireData(
   }),
 )
 const params = { path: { key: blueprint.key } }
-const createdEntity = requireData(
-  await client.POST('/api/blueprints/{key}/entities', { headers, params, body: { title: 'Write the notes' } }),
-)
+const creation = await client.POST('/api/blueprints/{key}/entities', {
+  ...{ headers, params, body: { title: 'Write the notes' } },
+})
+const createdEntity = requireData(creation)
+const version = creation.response.headers.get('etag') ?? ''
+const change = (title: string) =>
+  client.PUT('/api/blueprints/{key}/entities/{identifier}', {
+    ...{ headers, body: { title } },
+    params: { path: { ...params.path, identifier: createdEntity.identifier }, header: { 'If-Match': version } },
+  })
+const changed = requireData(await change('Write more notes'))
+const stale = await change('Write no notes')
 const list = requireData(
   await client.GET('/api/blueprints/{key}/entities', { headers, params: { ...params, query: { $limit: 10 } } }),
 )
@@ -60,7 +69,8 @@ void [incomplete, misspelled]
 
 const same = list.map(({ identifier, title }) => [identifier === createdEntity.identifier, title])
 const names = users.map((one) => one.username ?? '').sort()
-console.log(JSON.stringify({ user: user.username, username, same, names, code: error?.code }))
+const changes = [changed.title, stale.response.status, stale.error?.code]
+console.log(JSON.stringify({ user: user.username, username, same, names, changes, code: error?.code }))
 `
 
 const tsconfig = {
@@ -77,7 +87,7 @@ async function runCommand(command: string[], cwd: string) {
   return { out, err, code }
 }
 
-test('a generated client compiles in strict mode, signs in, creates a blueprint and lists its entities', async () => {
+test('a generated client compiles in strict mode, signs in, creates a blueprint, changes an entity by its version and lists them', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   await using server = await startAtoll(at)
@@ -96,7 +106,8 @@ test('a generated client compiles in strict mode, signs in, creates a blueprint 
   const { out, err, code } = await runCommand([process.execPath, 'program.ts', server.url], folder)
   expect([code, err]).toEqual([0, ''])
   expect(JSON.parse(out)).toEqual({
-    ...{ user: 'grace', username: 'grace', same: [[true, 'Write the notes']] },
+    ...{ user: 'grace', username: 'grace', same: [[true, 'Write more notes']] },
+    changes: ['Write more notes', 412, 'VERSION_MISMATCH'],
     ...{ names: ['grace', 'root'], code: 'INVALID_CREDENTIALS' },
   })
 })
