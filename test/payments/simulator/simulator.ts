@@ -269,7 +269,8 @@ export async function createSimulator(world: World) {
         return deliverAll({ running })
       }
       if (act.do === 'deliver all') return deliverAll({ running, reversed: act.reversed })
-      if (act.do === 'agree') return expectAgreement(at.tenant.db, world, { settled: false })
+      if (act.do === 'agree')
+        return expectAgreement(at.tenant.db, world, { settled: false, isReported: !world.events.length })
       if (act.do === 'lose all') return void world.events.splice(0)
       if (act.do === 'hold') return hold(act.on)
       if (act.do === 'pay' || act.do === 'decline') {
