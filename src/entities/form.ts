@@ -4,6 +4,7 @@ import type { Model, ModelField } from '../blueprints/model'
 import { requireRowScope } from '../blueprints/permissions'
 import { config } from '../config'
 import { isForm, requireStorable } from '../core/body'
+import { InexactNumber, parseExactJson, toInexactNumberError } from '../core/exact-numbers'
 import { slot } from '../core/extension'
 import { badRequest, Problem } from '../core/problem'
 import { parseFlag } from '../core/shapes'
@@ -119,7 +120,7 @@ class FormParts implements FormReceiver {
   toBody(files: UploadedFile[]): Doc {
     const left = Map.groupBy(files, ({ field }) => field)
     const values = this.#parts.flatMap(({ name, text }) => {
-      if (text !== undefined) return [{ name, value: parseText(this.model.field.get(name), text) }]
+      if (text !== undefined) return [{ name, value: parseText(name, this.model.field.get(name), text) }]
       const file = left.get(name)?.shift()
       // An input for files that was left empty.
       return [{ name, value: file?.url ?? null }]
@@ -136,14 +137,19 @@ class FormParts implements FormReceiver {
   }
 }
 
-/** Returns the value of a text. One that is no value of the field is kept as it is, so that validation rejects it. */
-function parseText(field: ModelField | undefined, text: string): unknown {
+/**
+ * Returns the value of a text. One that is no value of the field is kept as it is, so that validation rejects it.
+ * @throws 400 for a number that would be changed
+ */
+function parseText(name: string, field: ModelField | undefined, text: string): unknown {
   if (text === '') return null
   const type = field?.kind.jsonSchema.type ?? 'string'
   if (type === 'string') return text
   try {
-    return JSON.parse(text)
-  } catch {
-    return text
+    return parseExactJson(text)
+  } catch (error) {
+    if (!(error instanceof InexactNumber)) return text
+    const { path, message } = toInexactNumberError(error, text)
+    return badRequest({ path: `/${name}${path}`, message })
   }
 }

@@ -12,6 +12,7 @@ setDefaultTimeout(60_000)
 const fields = [
   { key: 'title', type: 'string', required: true, unique: true },
   { key: 'count', type: 'integer' },
+  { key: 'size', type: 'number' },
   { key: 'open', type: 'boolean' },
   { key: 'place', type: 'object' },
   { key: 'tags', type: 'string', multi: true },
@@ -409,4 +410,32 @@ describe('refused forms', () => {
     expect(response.status).toBe(201)
     expect(peak).toBeLessThan(size / 2)
   })
+})
+
+test('a number of a form that would be changed is refused by its field, and an exact one is stored', async () => {
+  for (const [name, text, path] of [
+    ['count', '9007199254740993', '/count'],
+    ['size', '-9007199254740993', '/size'],
+    ['place', '{"at": [1, 9007199254740993]}', '/place/at/1'],
+  ] as const) {
+    const refused = await sendForm([
+      ['title', `inexact ${name}`],
+      [name, text],
+    ])
+    expect([...statusAndCode(refused), refused.body.details[0].path]).toEqual([400, 'INVALID_INPUT', path])
+    expect(refused.body.message).toContain('cannot be held exactly')
+  }
+  const tooLarge = await sendForm([
+    ['title', 'too large'],
+    ['size', '1e400'],
+  ])
+  expect(statusAndCode(tooLarge)).toEqual([400, 'INVALID_INPUT'])
+  const stored = await sendForm([
+    ['title', 'exact'],
+    ['count', '9007199254740991'],
+    ['size', '9007199254740992'],
+    ['place', '{"at": 0.1}'],
+  ])
+  const { count, size, place } = stored.body
+  expect([stored.status, count, size, place]).toEqual([201, 9007199254740991, 9007199254740992, { at: 0.1 }])
 })
