@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { queueMail } from '../../src/accounts/mail/mails'
+import { config } from '../../src/config'
 import { moveClock } from '../../src/core/clock'
 import { runDueJobs } from '../../src/jobs/runner'
+import { startSmtpServer } from '../fakes/smtp-server'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
 import {
   allowPrivateNetwork,
@@ -69,6 +72,33 @@ test('a failing run names its integration, and one without a failure is not list
   await admin.delete(`/integrations/${broken}`)
   const [orphan] = (await admin.get('/jobs/failing')).body
   expect(orphan?.subject ?? null).toBeNull()
+})
+
+test('a failing mail names its recipient, and is sent when an admin retries it', async () => {
+  const server = await startSmtpServer()
+  config.ATOLL_SMTP_URL = server.url
+  try {
+    const { tenant, as } = await createTestTenant()
+    const admin = as('admin')
+    server.refuse('grace@example.com', 451, 1)
+    const mail = { to: 'grace@example.com', template: 'message', data: { subject: 'Hello', text: 'Hello' } } as const
+    await tenant.write((tx) => queueMail(tenant, tx, mail))
+    await runDueJobs(tenant)
+    const failing = (await admin.get('/jobs/failing')).body
+    expect(failing).toMatchObject([
+      { kind: 'mail', subject: { kind: 'mail', name: 'grace@example.com' }, attempts: 1, waiting: 0 },
+    ])
+    const [stored] = (await admin.get('/mails')).body
+    expect([failing[0].subject._id, failing[0].error]).toEqual([stored._id, stored.error])
+    expect(failing[0].error).toContain('451')
+    expect((await admin.post(`/jobs/${failing[0]._id}/retry`)).body).toEqual({ success: true })
+    await runDueJobs(tenant)
+    expect(server.to('grace@example.com')).toHaveLength(1)
+    expect((await admin.get('/jobs/failing')).body).toEqual([])
+  } finally {
+    config.ATOLL_SMTP_URL = ''
+    await server.close()
+  }
 })
 
 test('nobody but an admin sees or retries failing jobs, and another tenant has none of them', async () => {

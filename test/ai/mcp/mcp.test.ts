@@ -219,6 +219,15 @@ describe('the rights of an assistant', () => {
     })
     expect(await errorOf(connectAssistant({ 'x-api-key': otherTenant.tokens.admin }))).toMatchObject({ code: 401 })
     expect(await errorOf(connectAssistant({}))).toMatchObject({ code: 401 })
+    const challenge = async (headers: Record<string, string>) => {
+      const answer = await callApi('POST', `${testTenant.origin}/api/mcp`, { headers, body: {} })
+      return [answer.status, answer.headers.get('www-authenticate')]
+    }
+    expect(await challenge({})).toEqual([401, 'Bearer realm="atoll"'])
+    expect(await challenge({ 'x-api-key': otherTenant.tokens.admin })).toEqual([401, 'Bearer realm="atoll"'])
+    const refused = [401, 'Bearer realm="atoll", error="invalid_token"']
+    expect(await challenge(bearer('nonsense'))).toEqual(refused)
+    expect(await challenge({ accept: 'text/html' })).toEqual([401, 'Bearer realm="atoll"'])
   })
 })
 

@@ -44,6 +44,22 @@ describe('the readers of a history', () => {
     expect((await as('admin').post(`${path}/a/history/2/restore`)).body).toMatchObject({ title: 'second' })
   })
 
+  test('a version is only restored over the entity that its writer has read', async () => {
+    const { as, path } = await createThingsFixture(fields, fullAccessRules('user', 'user'), { history: true })
+    const user = as('user')
+    await user.post(path, { identifier: 'a', title: 'first' })
+    await user.put(`${path}/a`, { title: 'second' })
+    const etag = `${(await user.get(`${path}/a`)).headers.get('etag')}`
+    await user.put(`${path}/a`, { title: 'third' })
+    const restore = (version: string) => user.post(`${path}/a/history/1/restore`, undefined, { 'if-match': version })
+    expect(statusAndCode(await restore(etag))).toEqual([412, 'VERSION_MISMATCH'])
+    const current = await user.get(`${path}/a`)
+    expect(current.body.title).toBe('third')
+    const restored = await restore(`${current.headers.get('etag')}`)
+    expect([restored.status, restored.body.title]).toEqual([200, 'first'])
+    expect(restored.headers.get('etag')).toBe((await user.get(`${path}/a`)).headers.get('etag'))
+  })
+
   test('versions from before a transfer are hidden from the new owner, and seen by admins', async () => {
     const own = await createThingsFixture(fields, fullAccessRules('user', 'user'), { history: true })
     const { as, path, users } = own
