@@ -162,3 +162,38 @@ describe.skipIf(!hasBrowser)('fields with several values and objects in a form',
     expect(errors.filter((error) => !/status of 400/.test(error))).toEqual([])
   })
 })
+
+test.skipIf(!hasBrowser)(
+  'a list is filtered by values with commas, quotes and brackets, also after a reload',
+  async () => {
+    await using demo = await openDemo()
+    const { page, errors, server } = demo
+    const call = await callDemo(server)
+    const fields = [{ key: 'title', type: 'string' }]
+    expect((await call('POST', '/api/blueprints', { key: 'people', name: 'People', fields })).status).toBe(201)
+    for (const title of ['Smith, John', '[x]', 'a"b', 'Smith', 'John'])
+      expect((await call('POST', '/api/blueprints/people/entities', { title })).status).toBe(201)
+    await page.goto(`${server.url}/admin/data/people`)
+    await page.getByRole('cell', { name: 'Smith', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await page.getByLabel('Field').first().click()
+    await page.getByRole('option', { name: 'title' }).click()
+    await page.getByLabel('Condition').first().click()
+    await page.getByRole('option', { name: 'is one of' }).click()
+    for (const title of ['Smith, John', '[x]', 'a"b']) {
+      await page.getByLabel('Value').first().pressSequentially(title)
+      await page.keyboard.press('Enter')
+    }
+    await page.getByRole('button', { name: 'Add filter' }).click()
+    const expectThree = async () => {
+      await page.getByRole('cell', { name: 'Smith', exact: true }).waitFor({ state: 'detached' })
+      await page.getByRole('cell', { name: 'Smith, John', exact: true }).waitFor()
+      for (const title of ['Smith, John', '[x]', 'a"b'])
+        expect(await page.getByRole('cell', { name: title, exact: true }).count(), title).toBe(1)
+    }
+    await expectThree()
+    await page.reload()
+    await expectThree()
+    expect(errors).toEqual([])
+  },
+)

@@ -28,6 +28,8 @@ export function TextListInput({ field, value, onChange, ...rest }: InputProps) {
       value={list}
       onChange={(next) => onChange(emptyToUndefined(next))}
       acceptValueOnBlur
+      // A value may contain a comma.
+      splitChars={[]}
       placeholder={list.length ? undefined : 'Enter adds a value'}
     />
   )
