@@ -27,3 +27,17 @@ test.each(Object.entries(ENDINGS))(
     }
   },
 )
+
+test('the folders of a process are removed again when a program that it started creates one meanwhile', async () => {
+  const source = `
+    import { createTempFolder } from ${JSON.stringify(resolve(import.meta.dir, 'temp-folder.ts'))}
+    const folder = createTempFolder()
+    const recreate = 'while [ -e "$1" ]; do :; done; mkdir -p "$1/again"; echo created'
+    Bun.spawn(['sh', '-c', recreate, 'sh', folder], { stdio: ['ignore', 'inherit', 'ignore'] })
+    await Bun.write(Bun.stdout, folder + ' ')
+    process.exit(0)`
+  const child = Bun.spawn([process.execPath, '-e', source], { stdout: 'pipe', stderr: 'ignore' })
+  const [folder = '', created] = (await child.stdout.text()).trim().split(' ')
+  expect(created).toBe('created')
+  expect(await waitUntil(() => !existsSync(dirname(folder)))).toBeTrue()
+})
