@@ -86,7 +86,9 @@ export async function rescheduleLifecycle(tx: Tx, ctx: TenantRef, before: Subscr
   const isNewlyPastDue = after.pastDueSince !== null && after.pastDueSince !== before.pastDueSince
   const isRenewed = after.currentPeriodEnd !== before.currentPeriodEnd
   const isEndScheduled = after.cancelAtPeriodEnd && (isRenewed || !before.cancelAtPeriodEnd)
-  if (isNewlyLinked || isNewlyPastDue || isEndScheduled) await scheduleLifecycle(tx, ctx, after)
+  // An abandoned checkout is no longer watched.
+  const isRevived = before.status === 'abandoned' && (after.status !== 'abandoned' || after.conflict !== null)
+  if (isNewlyLinked || isNewlyPastDue || isEndScheduled || isRevived) await scheduleLifecycle(tx, ctx, after)
 }
 
 /** Queues a job that sends the full price to the provider when the discount ends. */

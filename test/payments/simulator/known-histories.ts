@@ -102,6 +102,9 @@ const SEEN: Record<string, Action[]> = {
   'events in the wrong order': [
     ...([buy, { do: 'fail', n: 0 }, pass(1), recover, { do: 'deliver all', reversed: true }, agree] as const),
   ],
+  'an end that is not reported, of what was paid after it was abandoned': [
+    ...[checkout(-1), pass(25, UNREACHABLE), pay(0), deliver, pass(1), end(0), lose, pass(1.01), agree],
+  ],
   'an overdue payment that arrives': [buy, overdue, pass(1), recover, deliver, agree],
   'an overdue subscription that was replaced is canceled at once': [buy, overdue, pass(0), buy, pass(0), agree],
   'a discount that ends': [checkout(-1, 1), pay(0), deliver, pass(1), pass(500), agree],
