@@ -107,6 +107,7 @@ export function LimitationLine({
             <TagsInput
               label="Only in workspaces with a label"
               value={limitation.workspaceLabels ?? []}
+              splitChars={[]}
               onChange={(names) => setNames('workspaceLabels', names)}
             />
           </PartPopover>

@@ -161,6 +161,7 @@ function CallerMenu({ rule, roles, number, onChange }: CallerMenuProps) {
           <TagsInput
             label="Only in workspaces with a label"
             value={workspaceLabelsBased}
+            splitChars={[]}
             onChange={(names) => setNames('workspaceLabelsBased', names)}
           />
         </Stack>
