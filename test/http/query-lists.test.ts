@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { toListText, toQueryString } from '../../client/src/queries'
 import { readList, writeList } from '../../src/core/list-text'
 import { createThingsFixture, identifiers } from '../entities/fixtures'
+import { fileClient } from '../files/fixtures'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 
 const ODD = ['Smith, John', '007', '[x]', ' padded ', 'a"b']
@@ -129,4 +130,22 @@ test('lists of every area take values in every form', async () => {
     for (const query of ['sort=-created&sort=_id', 'sort=["-created"]'])
       expect((await admin.get(`${path}?${query}`)).status, `${path}?${query}`).toBe(200)
   expect(statusAndCode(await admin.get('/users?sort=[created'))).toEqual([400, 'INVALID_INPUT'])
+})
+
+test('filters that take one value take a comma as a part of it', async () => {
+  const own = await createTestTenant()
+  const admin = own.as('admin')
+  const files = fileClient(own, own.tokens.admin)
+  for (const name of ['a, b.txt', 'a', 'b.txt']) expect((await files.upload(name, name)).status).toBe(201)
+  for (const name of ['north, west', 'north', 'west']) {
+    const lambda = { name, code: 'export default () => 1' }
+    expect((await admin.post('/lambdas', lambda)).status).toBe(201)
+    expect((await admin.post('/blocks', { name, content: 'x' })).status).toBe(201)
+    const source = { name, kind: 'http', metadata: { url: 'https://example.com' } }
+    expect((await admin.post('/integration-sources', source)).status).toBe(201)
+  }
+  const namesOf = async (path: string) => (await admin.get(path)).body.map(({ name }: { name: string }) => name)
+  expect(await namesOf(`/files?name=${enc('a, b.txt')}`)).toEqual(['a, b.txt'])
+  for (const path of ['/lambdas', '/blocks', '/integration-sources'])
+    expect(await namesOf(`${path}?name=${enc('north, west')}`), path).toEqual(['north, west'])
 })
