@@ -201,7 +201,9 @@ async function findObstacle(
       isFree || (before.externalSubscriptionId && (hasActiveStatus(before) || !PAYING_TRIGGERS.includes(trigger)))
     if (isDecided || (providerKind && (await findByExternalId(tx, providerKind, external)))) return foreign
   }
-  if (!to || !ACTIVE_STATUSES.includes(to) || hasActiveStatus(before)) return
+  // An overdue subscription is in force until its grace period ends.
+  const isInForce = hasActiveStatus(before) || before.status === 'past_due'
+  if (!to || !(ACTIVE_STATUSES.includes(to) ? !hasActiveStatus(before) : to === 'past_due' && !isInForce)) return
   // No checkout of ours can have led to a payment.
   if (before.basePrice === null) return { why: 'An administrator has not set the price of this subscription.' }
   const other = await findActiveSubscription(tx, before)

@@ -44,6 +44,9 @@ const ACTS: Record<string, Action[]> = {
   'a pause that is not reported': [buy, pause, lose, pass(1), pass(80), resume, lose, pass(1)],
   'a pause of what was overdue': [buy, overdue, pause, deliver, pass(80), pass(5)],
   'a subscription that is resumed beside another one': [buy, pause, deliver, buy, resume, deliver, pass(1), pass(80)],
+  'a subscription that is resumed beside another one, and becomes overdue': [
+    ...[buy, pause, deliver, buy, resume, deliver, overdue, deliver, pass(1), end(1), deliver, pass(1), pass(5)],
+  ],
   'a copy that does nothing outside, whose customer pays late': [
     ...([buy, overdue, { do: 'hold', on: true }, pass(80), pass(80), recover, deliver] as const),
     ...([{ do: 'hold', on: false }, pass(1), pass(5)] as const),
