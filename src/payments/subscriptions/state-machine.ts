@@ -146,11 +146,11 @@ async function checkConflicting(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscr
  * may have chosen its price.
  */
 function isMispriced(before: Subscription, after: Subscription) {
-  const { externalSubscriptionId: previousExternalId, status } = before
-  const previousPrice = status === 'pending' ? before.checkoutAmount : priceOf(before)
+  const { externalSubscriptionId: previousExternalId } = before
+  const isUnpaid = isUnpaidCheckout(before)
+  const previousPrice = isUnpaid ? before.checkoutAmount : priceOf(before)
   // A subscription that was active without a provider was free.
-  const isOther =
-    (previousExternalId !== null || status !== 'pending') && previousExternalId !== after.externalSubscriptionId
+  const isOther = (previousExternalId !== null || !isUnpaid) && previousExternalId !== after.externalSubscriptionId
   const isBilledNow = hasActiveStatus(after) && after.externalSubscriptionId !== null
   return isBilledNow && (isOther || previousPrice !== priceOf(after))
 }

@@ -44,6 +44,14 @@ const ACTS: Record<string, Action[]> = {
   'a pause that is not reported': [buy, pause, lose, pass(1), pass(80), resume, lose, pass(1)],
   'a pause of what was overdue': [buy, overdue, pause, deliver, pass(80), pass(5)],
   'a subscription that is resumed beside another one': [buy, pause, deliver, buy, resume, deliver, pass(1), pass(80)],
+  'a trial of a checkout that was abandoned, whose coupon was taken away': [
+    ...([
+      checkout(-1, 0),
+      { do: 'pay', n: 0, trial: true },
+      { do: 'attach', n: 0, coupon: -1, fault: undefined },
+    ] as const),
+    ...([pass(25, UNREACHABLE), { do: 'deliver all', reversed: true }, pass(1)] as const),
+  ],
   'a subscription that is resumed beside another one, and becomes overdue': [
     ...[buy, pause, deliver, buy, resume, deliver, overdue, deliver, pass(1), end(1), deliver, pass(1), pass(5)],
   ],

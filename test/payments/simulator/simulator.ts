@@ -107,11 +107,15 @@ export async function createSimulator(world: World) {
         ])
       }
       waiting.clear()
-      for (const row of await rows()) {
-        if (row.conflict) waiting.add(row._id)
+      for (const row of await rows()) if (row.conflict) waiting.add(row._id)
+      await noteOverdue()
+    }
+
+    /** Notes since when subscriptions are overdue, whatever they say themselves. */
+    async function noteOverdue() {
+      for (const row of await rows())
         if (row.status !== 'past_due') overdueSince.delete(row._id)
         else if (!overdueSince.has(row._id)) overdueSince.set(row._id, now())
-      }
     }
 
     /** Expects that access has ended with the grace period, whatever else has failed meanwhile. */
@@ -189,8 +193,8 @@ export async function createSimulator(world: World) {
       for (const one of all) if (one.status === 'rejected') throw one.reason
     }
 
-    const deliver = (event: object, fault: Fault = undefined, running?: CrashingProcess) =>
-      inProcess(
+    const deliver = async (event: object, fault: Fault = undefined, running?: CrashingProcess) => {
+      const answer = await inProcess(
         fault,
         async (ctx) => {
           const { raw, headers } = await world.signEvent(event)
@@ -199,6 +203,9 @@ export async function createSimulator(world: World) {
         },
         { running },
       )
+      await noteOverdue()
+      return answer
+    }
 
     async function deliverAll({ running, reversed }: { running?: CrashingProcess; reversed?: boolean } = {}) {
       for (const event of reversed ? world.events.toReversed() : [...world.events])
