@@ -62,10 +62,12 @@ test('other requests are answered while a password is hashed', async () => {
       done = true
     })
     await home.as('user').get('/me')
-    overtaken = !done
+    overtaken ||= !done
     return verified
   })
-  expect((await anonymous.post('/signin', { username: 'ada', password })).status).toBe(200)
+  // A busy machine may hash faster than it answers, but not each time.
+  for (let attempt = 0; attempt < 10 && !overtaken; attempt++)
+    expect((await anonymous.post('/signin', { username: 'ada', password })).status).toBe(200)
   expect(overtaken).toBe(true)
 })
 

@@ -17,11 +17,11 @@ import { HOUR_MS, moveClock, now } from '../../src/core/clock'
 import { removeUnusedContents } from '../../src/files/contents'
 import { findMissingContents } from '../../src/files/missing-contents'
 import { files as filesTable } from '../../src/files/tables'
-import { handleRequest } from '../../src/gateway'
 import { tenantFolder } from '../../src/tenancy/databases'
 import { deleteTenant, getTenant } from '../../src/tenancy/tenants'
 import { startS3Server } from '../fakes/s3-server'
 import { fileClient, listStored, sha256Of } from '../files/fixtures'
+import { readMetricsText } from '../metrics-text'
 import { recordLog } from '../recorded-log'
 import { errorOf } from '../rejections'
 import { readFilesOf, uploadFiles } from './file-fixtures'
@@ -68,7 +68,7 @@ for (const passphrase of [undefined, 'a long passphrase'])
     using recorded = recordLog()
     expect((await backUp(own.id, to, passphrase)).files).toMatchObject({ count: 2, added: 0, mended: 2, missing: [] })
     expect(recorded.find('backup-contents-mended')).toMatchObject([{ tenant: own.id, contents: 2 }])
-    const metrics = await (await handleRequest(new Request('http://localhost/metrics'))).text()
+    const metrics = await readMetricsText()
     expect(metrics).toMatch(/^atoll_faults_total\{fault="backup-contents-mended"\} [1-9]/m)
     const { files } = await backUp(own.id, to, passphrase)
     expect([files.count, files.mended]).toEqual([2, undefined])

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { createS3Store } from '../../src/files/stores/s3'
 import { runThumbnailProcess } from '../../src/files/thumbnails/thumbnail-process'
-import { handleRequest } from '../../src/gateway'
 import { createTenantByCli, runAtoll } from '../fakes/cli'
 import { startFaultyProxy } from '../fakes/faulty-proxy'
 import { startS3Server } from '../fakes/s3-server'
+import { readMetricsText } from '../metrics-text'
 import { recordLog } from '../recorded-log'
 import { errorOf } from '../rejections'
 import { createTempFolder } from '../temp-folder'
@@ -73,7 +73,7 @@ test('a store that cannot be reached is told by 503, in the log, by doctor and i
   for (const step of [() => lost.has('a', hash), () => lost.put('a', hash, draft), () => lost.open('a', hash)])
     expect(await step().catch((error) => error)).toMatchObject({ status: 503, code: 'FILE_STORE_UNAVAILABLE' })
   expect(recorded.find('FILE_STORE_UNAVAILABLE')).toMatchObject([{ cause: expect.any(String) }])
-  const metrics = await (await handleRequest(new Request('http://localhost/metrics'))).text()
+  const metrics = await readMetricsText()
   expect(metrics).toMatch(/^atoll_faults_total\{fault="FILE_STORE_UNAVAILABLE"\} [1-9]/m)
   const at = createTempFolder()
   await createTenantByCli({ at }, 'acme')

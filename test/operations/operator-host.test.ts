@@ -3,6 +3,7 @@ import { config } from '../../src/config'
 import { handleRequest } from '../../src/gateway'
 import { checkOperatorPage } from '../../src/operations/admin/page-host'
 import { setHosts } from '../../src/tenancy/tenants'
+import { readMetricsText } from '../metrics-text'
 import { INDEX, packTar, siteClient } from '../sites/fixtures'
 import { createTestTenant } from '../test-tenant'
 
@@ -29,7 +30,7 @@ describe("the operator's page", () => {
       const { status, text } = await open(origin)
       expect([status, JSON.parse(text).code]).toEqual([404, 'OPERATOR_PAGE_ELSEWHERE'])
     }
-    const metrics = await (await handleRequest(new Request('http://localhost/metrics'))).text()
+    const metrics = await readMetricsText()
     expect(metrics).toMatch(/^atoll_http_requests_total\{.*status="404".*\} [1-9]/m)
     const admin = await open(`http://${t.id}.test`, '/admin')
     expect([admin.status, admin.opener]).toEqual([200, null])

@@ -4,7 +4,6 @@ import { resolve } from 'node:path'
 import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { config } from '../../src/config'
-import { handleRequest } from '../../src/gateway'
 import { checkUnknownFolders } from '../../src/operations/checks'
 import { adoptTenant, listUnknownFolders } from '../../src/tenancy/adoption'
 import { databases, hasTenantFolder, tenantFolder } from '../../src/tenancy/databases'
@@ -17,6 +16,7 @@ import { listAbandonedFolders, recordFolder } from '../../src/tenancy/tenant-fol
 import { createTenant, deleteTenant, getTenant, getTenantAnyStatus } from '../../src/tenancy/tenants'
 import { findRecord } from '../backups/fixtures'
 import { createTempFolder, runAtoll } from '../fakes/cli'
+import { readMetricsText } from '../metrics-text'
 import { recordLog } from '../recorded-log'
 import { errorOf } from '../rejections'
 import { createTestTenant } from '../test-tenant'
@@ -102,7 +102,7 @@ describe('a folder whose deletion was interrupted', () => {
     using recorded = recordLog()
     await createTenant(id)
     expect(recorded.find('abandoned-folder')).toMatchObject([{ tenant: id, trash: expect.any(String) }])
-    const metrics = await (await handleRequest(new Request('http://localhost/metrics'))).text()
+    const metrics = await readMetricsText()
     expect(metrics).toMatch(/^atoll_faults_total\{fault="abandoned-folder"\} [1-9]/m)
     expect((await findRecord(id))!.uid).not.toBe(uid)
     expect(await listAbandonedFolders()).not.toContain(id)

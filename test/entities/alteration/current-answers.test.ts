@@ -36,8 +36,13 @@ async function startBusyServers() {
   const [at, tenant] = [{ at: createTempFolder(), env }, `t${crypto.randomUUID()}`]
   await createTenantByCli(at, tenant)
   await using stack = new AsyncDisposableStack()
-  const servers: RunningAtoll[] = [stack.use(await startAtoll(at))]
-  if (databaseUrl) servers.push(stack.use(await startAtoll({ at: createTempFolder(), env })))
+  const servers: RunningAtoll[] = []
+  for (const place of databaseUrl ? [at, { at: createTempFolder(), env }] : [at]) {
+    const server = await startAtoll(place)
+    // A server that ends in order is no longer one of those that share the database.
+    stack.defer(async () => void (await server.end('SIGTERM')))
+    servers.push(server)
+  }
   const headers = await signIn(servers[0]!.url, tenant)
   const calls = servers.map(({ url }) => apiCaller(url, headers))
   await createThings(calls[0]!, [TITLE, SIZE])

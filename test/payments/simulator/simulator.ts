@@ -75,7 +75,8 @@ export async function createSimulator(world: World) {
     /** From when on subscriptions are overdue here. */
     const overdueSince = new Map<string, number>()
     let isHeld = false
-    let areJobsRunning = false
+    /** Whether the tenant was held when the jobs that run were begun. */
+    let areJobsHeld = false
     const heldRequests: string[] = []
     const broken: unknown[] = []
     /** Our subscriptions that somebody asked to end. */
@@ -83,7 +84,7 @@ export async function createSimulator(world: World) {
 
     function noteCancellation({ method, path }: VendorRequest) {
       const [, id] = /\/subscriptions\/([^/]+)(\/cancel)?$/.exec(path) ?? []
-      if (isHeld && areJobsRunning) heldRequests.push(`${method} ${path}`)
+      if (isHeld && areJobsHeld) heldRequests.push(`${method} ${path}`)
       if (method !== 'DELETE' && !path.endsWith('/cancel')) return
       const inForce = truths('active', 'trialing', 'paused', 'past_due').filter((one) => one.id === id)
       canceledInForce.push(...inForce.map((one) => ({ ...one, at: now() })))
@@ -338,9 +339,9 @@ export async function createSimulator(world: World) {
 
     async function passTime(ms: number, fault?: Fault, running?: CrashingProcess) {
       moveClock(now() + ms)
-      areJobsRunning = true
+      areJobsHeld = isHeld
       await inProcess(fault, ({ process }) => runDueJobs(process.tenant), { running })
-      areJobsRunning = false
+      areJobsHeld = false
       if (running) return
       await expectNothingPaidCanceled()
       if (!fault && !isHeld) expectEndedGrace()
