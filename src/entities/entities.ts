@@ -232,19 +232,25 @@ export const hasEntities = async (db: Db, blueprint: string) =>
 
 /**
  * Removes all entities of a blueprint, a batch at a time. References from other entities do not prevent it. `whenEmpty`
- * runs in the transaction of the last batch.
+ * runs in a transaction of its own, or with what others have created meanwhile.
  */
 export async function removeAll(ctx: PublicCtx, { key, code }: Model, whenEmpty: (tx: Tx) => Promise<void>) {
-  await deleteInBatches(ctx, async (tx, references, limit) => {
-    const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
-    const batch = (await tx.query(slice, [code, limit])) as DeletedEntityRow[]
-    const removed = await deleteEntities(tx, takeBatch(batch.map((row) => toDeletedEntity(key, row))), {
-      ...{ references, by: ctx, forced: key },
-      // The history ends with its blueprint.
-      erased: { of: ({ blueprint }) => blueprint === key, extent: 'all' },
+  const removeBatches = (afterBatch: (tx: Tx) => Promise<void> | void) =>
+    deleteInBatches(ctx, async (tx, references, limit) => {
+      const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
+      const batch = (await tx.query(slice, [code, limit])) as DeletedEntityRow[]
+      const removed = await deleteEntities(tx, takeBatch(batch.map((row) => toDeletedEntity(key, row))), {
+        ...{ references, by: ctx, forced: key },
+        // The history ends with its blueprint.
+        erased: { of: ({ blueprint }) => blueprint === key, extent: 'all' },
+      })
+      await afterBatch(tx)
+      return removed.length
     })
+  // Who follows the changes is told of each removal before the blueprint is gone.
+  await removeBatches(() => {})
+  await removeBatches(async (tx) => {
     if (!(await hasEntities(tx, key))) await whenEmpty(tx)
-    return removed.length
   })
 }
 
