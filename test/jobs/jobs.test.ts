@@ -55,6 +55,9 @@ const failJob = () => {
   throw new JobError('The other side is closed.', { outcome: { status: 500 } })
 }
 
+/** How long a runner may take to look at all tenants, whose number grows with the tests before. */
+const SWEEP_MS = 50_000
+
 describe('jobs', () => {
   afterEach(() => moveClock())
 
@@ -402,7 +405,7 @@ describe('the job runner', () => {
     const { kind, done } = registerTestKind(() => {})
     await enqueueJobs(tenant, { kind, payload: 1 })
     stopRunner = startRunner()
-    await waitUntil(() => done.length)
+    await waitUntil(() => done.length, Boolean, SWEEP_MS)
     stopRunner()
   })
 
@@ -428,7 +431,7 @@ describe('the job runner', () => {
     await waitUntil(() => done.length)
     expect(done).toEqual(['of another tenant'])
     await setStatus(id, 'active')
-    await waitUntil(() => done.length === 2)
+    await waitUntil(() => done.length === 2, Boolean, SWEEP_MS)
     stopRunner()
   })
 

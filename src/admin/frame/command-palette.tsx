@@ -22,6 +22,7 @@ export function CommandPalette({ me }: { me: Me }) {
   const navigate = useNavigate()
   const groups = useCommands(me, words, searchedWords).filter(({ commands }) => commands.length > 0)
   const first = groups[0]?.commands[0]
+  const isStale = words !== searchedWords || groups.some((group) => group.isStale)
 
   const run = ({ to, search, hash, href }: Command) => {
     if (href) open(href, '_blank', 'noopener')
@@ -29,13 +30,19 @@ export function CommandPalette({ me }: { me: Me }) {
   }
   useEffect(() => spotlight.open(), [])
   useEffect(() => {
-    if (!entered || !first) return
+    if (!entered || !first || isStale) return
     isEntered.set(false)
     spotlight.close()
     run(first)
   })
-  const handleKey = ({ key }: KeyboardEvent) => {
-    if (key === 'Enter' && !document.querySelector('[data-action][data-selected]')) isEntered.set(true)
+  // What is shown may still be what an earlier text has found.
+  const handleKey = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter') return
+    const isFound = !isStale && paletteQuery.get().trim() === words
+    if (isFound && document.querySelector('[data-action][data-selected]')) return
+    event.preventDefault()
+    event.stopPropagation()
+    isEntered.set(true)
   }
   const changeQuery = (text: string) => {
     isEntered.set(false)
@@ -61,7 +68,7 @@ export function CommandPalette({ me }: { me: Me }) {
       <Spotlight.Search
         placeholder="Actions, screens, settings, entities, users"
         aria-label="Find anything"
-        onKeyDown={handleKey}
+        onKeyDownCapture={handleKey}
       />
       <Spotlight.ActionsList>
         {groups.map(({ label, commands }) => (

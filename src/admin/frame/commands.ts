@@ -32,7 +32,12 @@ export type Command = {
 }
 
 /** Commands of one kind, such as screens or users. */
-export type CommandGroup = { label: string; commands: Command[] }
+export type CommandGroup = {
+  label: string
+  commands: Command[]
+  /** Whether an earlier text has found them. */
+  isStale?: boolean
+}
 
 /** Entities are searched in so many blueprints, the first by name, because each is a request. */
 const MAX_SEARCHED_BLUEPRINTS = 8
@@ -94,7 +99,7 @@ function useFoundRecords(me: Me, blueprints: Blueprint[], words: string): Comman
     ...{ label: toUserLabel(user), description: user.email, icon: IconUser, to: `/people/users/${user._id}` },
   }))
   return [
-    { label: 'Entities', commands: entities },
+    { label: 'Entities', commands: entities, isStale: found.some(({ isPlaceholderData }) => isPlaceholderData) },
     { label: 'Users', commands: people },
   ]
 }
