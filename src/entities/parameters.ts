@@ -15,11 +15,7 @@ export const filterParameters = [
   ['$sort', 'string', `fields to sort by, ${LIST_FORMS}; "-" before one for descending`],
   ['$select', 'string', `the properties to return, ${LIST_FORMS}`],
   countParameter,
-  [
-    '$timezone',
-    'string',
-    'IANA time zone for dates without a time in filters, such as Europe/Lisbon; default: UTC',
-  ],
+  ['$timezone', 'string', 'IANA time zone for dates without a time in filters, such as Europe/Lisbon; default: UTC'],
 ] as const
 /** The parameter that asks for earlier states, of blueprints with a history. */
 export const asOfParameter = [

@@ -1,4 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
+import { PROCESS_ID } from '../../../src/core/process-id'
 import { statusAndCode } from '../../test-tenant'
 import { waitUntil } from '../../wait-until'
 import { createThingsFixture, type Entity, identifiers, recordStatements } from '../fixtures'
@@ -148,8 +149,10 @@ test('a second alteration waits for the first, while permissions change at once 
 
 test('an atomic import makes an alteration fail with 409 IMPORT_RUNNING, and waits for a running alteration', async () => {
   const { id, admin, tenant, path } = await createFilledFixture([title], 3, () => ({ title: 'x' }))
+  // An import of a process that is not alive would be undone.
+  const importId = `${PROCESS_ID} import`
   await tenant.write((tx) =>
-    tx.query("insert into imports (_id, blueprint, busy) values ('other', 'things', 9999999999999)"),
+    tx.query("insert into imports (_id, blueprint, busy) values (?, 'things', 9999999999999)", [importId]),
   )
   expect(
     statusAndCode(await admin.put(BLUEPRINT_PATH, { fields: [{ ...title, key: 'name', renamedFrom: 'title' }] })),
