@@ -26,6 +26,8 @@ describe.skipIf(!hasBrowser)('the settings of a tenant in a browser', () => {
     await page.getByText('Its contrast with white is 2.1 : 1').waitFor()
     await page.keyboard.press('Tab')
     await page.getByRole('slider').first().waitFor({ state: 'hidden' })
+    await page.getByRole('combobox', { name: 'Time zone' }).fill('lisb')
+    await page.getByRole('option', { name: 'Europe/Lisbon' }).click()
     await inspectScreen(page, 'settings-general')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved.').waitFor()
@@ -34,6 +36,7 @@ describe.skipIf(!hasBrowser)('the settings of a tenant in a browser', () => {
       name: 'Aurora',
       logo: `data:image/svg+xml;base64,${Buffer.from(LOGO).toString('base64')}`,
       accentColor: '#ff9900',
+      timezone: 'Europe/Lisbon',
     })
     await page.waitForFunction("document.title === 'General · Aurora'")
     const accent = await readAccent(page)

@@ -3,6 +3,7 @@ import { api, fetchData } from '../api/client'
 import { queryClient } from '../api/queries'
 import { appConfigurationQuery, type Branding } from '../branding/tenant-brand'
 import { FieldForm, type FormField } from '../fields/field-form'
+import { TimeZoneInput } from '../fields/time-zone-input'
 import { showNotice } from '../ui/notices'
 import { AccentInput } from './accent-input'
 import { FormScreen } from './form-screen'
@@ -21,9 +22,13 @@ const fields: FormField[] = [
   },
   { key: 'logo', type: 'url', required: false, title: 'Logo', Input: LogoInput },
   { key: 'accentColor', type: 'string', required: false, title: 'Accent colour', Input: AccentInput },
-] satisfies (FormField & { key: keyof Branding })[]
+  {
+    ...{ key: 'timezone', type: 'string', required: false, title: 'Time zone', Input: TimeZoneInput },
+    description: 'For charts, sums by day, imports and mails. Default: UTC.',
+  },
+] satisfies (FormField & { key: keyof Branding | 'timezone' })[]
 
-/** The name, the logo and the colour of this page. */
+/** The name, the logo and the colour of this page, and the time zone of the tenant. */
 export function General() {
   const { data, error, isPlaceholderData } = useQuery(appConfigurationQuery())
   const save = (changes: Branding) =>

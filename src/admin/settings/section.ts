@@ -9,12 +9,7 @@ export const settingsSection: Section = {
   path: '/settings',
   icon: IconSettings,
   pages: [
-    {
-      label: 'General',
-      path: '/settings/general',
-      roles,
-      keywords: 'name logo colour color brand time zone timezone language currency',
-    },
+    { label: 'General', path: '/settings/general', roles, keywords: 'name logo colour color brand time zone timezone' },
     { label: 'Hosts', path: '/settings/hosts', roles, keywords: 'domain dns certificate https url website' },
     {
       label: 'Sign-in',

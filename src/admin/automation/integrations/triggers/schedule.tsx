@@ -1,16 +1,7 @@
-import type { InputProps } from '../../../fields/field-kind'
-import { TimeZoneSelect } from '../../../ui/time-zone-select'
+import { TimeZoneInput } from '../../../fields/time-zone-input'
 import { CronInput } from './cron-input'
 import { describeCron } from './cron-words'
 import type { TriggerKind } from './trigger-kind'
-
-const TimeZoneInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
-  <TimeZoneSelect
-    {...rest}
-    value={typeof value === 'string' ? value : 'UTC'}
-    onChange={(zone) => onChange(zone ?? undefined)}
-  />
-)
 
 export const schedule: TriggerKind<'schedule'> = {
   label: 'a time comes',
