@@ -27,7 +27,7 @@ export async function findTargetProblem(target: BackupTarget): Promise<string | 
     if (!missing.length) return
     const more = missing.length > MAX_NAMED_TENANTS ? ' and others' : ''
     const list = `${missing.slice(0, MAX_NAMED_TENANTS).join(', ')}${more}`
-    return `${target.addressOf('')} lacks the backups of ${list}, which were stored there. Look who removed them, and run "atoll backup".`
+    return `${target.addressOf('')} lacks the backups of ${list}, which were stored there. Find out who removed them, and run "atoll backup".`
   } catch (error) {
     if (error instanceof Problem) return error.message
     throw error

@@ -42,7 +42,7 @@ describe('the templates of mails', () => {
     expect(standard.body.html).toStartWith('<p>Hello Ada Lovelace,</p>')
   })
 
-  test('moments in mails are those of the time zone of the tenant, to the minute', async () => {
+  test('times in mails use the time zone of the tenant, to the minute', async () => {
     const { as, tenant } = await createMailFixture()
     const preview = async () =>
       (await as('admin').post('/mails/templates/newDevice/preview', { text: '{{time}}' })).body
