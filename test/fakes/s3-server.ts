@@ -1,6 +1,9 @@
 import crypto from 'node:crypto'
+import { rmSync, statSync } from 'node:fs'
 import S3rver from 's3rver'
+import FilesystemStore from 's3rver/lib/stores/filesystem'
 import { createTempFolder } from '../temp-folder'
+import { waitUntil } from '../wait-until'
 
 // Lists of several pages have tokens that the server encrypts by DES, which Bun does not have.
 for (const name of ['createCipheriv', 'createDecipheriv'] as const) {
@@ -10,6 +13,16 @@ for (const name of ['createCipheriv', 'createDecipheriv'] as const) {
       ? create('aes-128-cbc', Buffer.concat([key, key]), Buffer.concat([iv, iv]))
       : create(cipher, key, iv, ...more)
   Object.assign(crypto, { [name]: withDes })
+}
+
+// It answers once it has read a content, which may be before the file of the content exists.
+const { putObject } = FilesystemStore.prototype
+FilesystemStore.prototype.putObject = async function (object) {
+  const path = this.getResourcePath(object.bucket, object.key, 'object')
+  rmSync(path, { force: true })
+  const stored = await putObject.call(this, object)
+  await waitUntil(() => statSync(path, { throwIfNoEntry: false })?.size === stored.size)
+  return stored
 }
 
 /** Starts a store that speaks the protocol of S3, with an empty bucket. `env` has the variables of its clients. */

@@ -13,3 +13,12 @@ declare module 's3rver' {
     close(): Promise<void>
   }
 }
+
+declare module 's3rver/lib/stores/filesystem' {
+  type StoredObject = { bucket: string; key: string }
+  // biome-ignore lint/style/noDefaultExport: as above
+  export default class FilesystemStore {
+    getResourcePath(bucket: string, key: string, resource: string): string
+    putObject(object: StoredObject): Promise<{ size: number; md5: string }>
+  }
+}

@@ -38,9 +38,11 @@ test('a write beyond the deadline is rolled back with Busy, and concurrent write
   expect(await errorOf(writer.write(long))).toBeInstanceOf(Busy)
   expect(inserts()).toBeLessThan(100)
   expect(statements.at(-1)).toBe('rollback')
-  const short = writer.write(async () => 'kept')
-  expect(await errorOf(writer.write(long))).toBeInstanceOf(Busy)
-  expect(await short).toBe('kept')
+  do {
+    const short = writer.write(async () => 'kept')
+    expect(await errorOf(writer.write(long))).toBeInstanceOf(Busy)
+    expect(await short).toBe('kept')
+  } while (statements.at(-1) === 'rollback') // on a slow machine, the short one may be committed before
   expect(statements.slice(-3)).toEqual(['rollback to unit', 'release unit', 'commit'])
   expect(await writer.write(async ({ query }) => (await query('insert')).length)).toBe(0)
 })
