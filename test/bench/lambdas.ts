@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { childrenOf, memoryOf as memory } from '../fakes/child-processes'
 import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { waitUntil } from '../wait-until'
@@ -9,7 +9,7 @@ const SECONDS_PER_ROUND = 4
 const GREETING_CODE = `export default async ({ body }: { body: { name: string } }) => ({ greeting: 'Hello ' + body.name })`
 
 /** What lambdas cost: the first one, those after it, and what reads of entities notice of one that never ends. */
-export async function lambdas(say: (text: string) => void) {
+async function measureLambdas(say: (text: string) => void) {
   const at = createTempFolder()
   const report: Record<string, unknown> = {}
   const surroundings = { at, env: { ATOLL_DURABILITY: 'normal', ATOLL_RATE_LIMITS: 'off' } }
@@ -95,3 +95,8 @@ export async function lambdas(say: (text: string) => void) {
 
 const formatFigures = ({ perSecond, p50, p99, errors }: Figures) =>
   `${Math.round(perSecond)}/s, p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms${errors ? `, ${errors} ERRORS` : ''}`
+
+const report = await measureLambdas((text) => console.log(text))
+mkdirSync('test/bench/results', { recursive: true })
+writeFileSync('test/bench/results/lambdas.json', `${JSON.stringify(report, null, 2)}\n`)
+process.exit()

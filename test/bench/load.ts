@@ -2,19 +2,24 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTempFolder } from '../temp-folder'
 
+export type SentRequest = { method: 'GET' | 'POST' | 'PATCH'; path: string; body?: string }
+
 /** Many requests of one kind, each a little different. */
 export type Load = {
   url: string
   headers: Record<string, string>
-  method: 'GET' | 'POST' | 'PATCH'
-  /** Paths to ask for, and bodies to send to them. */
+  method: SentRequest['method']
+  /** Paths to ask for, and bodies to send to them, by turns. */
   paths: string[]
   bodies?: string[]
   connections: number
   seconds: number
 }
+/** Requests of any kinds, by turns. */
+export type MixedLoad = Omit<Load, 'method' | 'paths' | 'bodies'> & { requests: SentRequest[] }
 
-export type Figures = { perSecond: number; p50: number; p99: number; errors: number }
+/** Requests per second, and latencies (ms). */
+export type Figures = { perSecond: number; p50: number; p99: number; max: number; errors: number }
 
 const wrk = Bun.which('wrk')
 let scriptCount = 0
@@ -22,87 +27,117 @@ let scripts: string | undefined
 export const client = wrk ? 'wrk' : 'the built-in client'
 
 /** Puts load on a server; latencies in ms. */
-export const measure = (load: Load): Promise<Figures> => (wrk ? measureByWrk(load) : measureByFetch(load))
+export const measure = (load: Load | MixedLoad): Promise<Figures> => (wrk ? measureByWrk(load) : measureByFetch(load))
 
-async function measureByWrk({ url, headers, method, paths, bodies, connections, seconds }: Load): Promise<Figures> {
+function requestsOf(load: Load | MixedLoad): SentRequest[] {
+  if ('requests' in load) return load.requests
+  const { method, paths, bodies = [] } = load
+  return Array.from({ length: Math.max(paths.length, bodies.length) }, (_, n) => ({
+    method,
+    path: paths[n % paths.length]!,
+    body: bodies[n % bodies.length],
+  }))
+}
+
+async function measureByWrk(load: Load | MixedLoad): Promise<Figures> {
+  const { url, headers, connections, seconds } = load
   // A line break at the beginning of such a text would be lost.
-  const list = (values: string[]) => values.map((value) => `[==[\n${value}]==]`).join(',')
+  const quote = (value: string | undefined) => (value === undefined ? 'nil' : `[==[\n${value}]==]`)
+  const requests = requestsOf(load).map(({ method, path, body }) => `{${[method, path, body].map(quote)}}`)
   scripts ??= createTempFolder('load')
   const script = join(scripts, `${++scriptCount}.lua`)
   writeFileSync(
     script,
-    `local paths = {${list(paths)}}
-     local bodies = {${list(bodies ?? [])}}
+    `local requests = {${requests}}
      local headers = {${Object.entries(headers)
        .map(([name, value]) => `["${name}"] = "${value}"`)
        .join(',')}}
      local n, made = 0, {}
      request = function()
-       n = n + 1
-       local path, body = n % #paths + 1, n % math.max(#bodies, 1) + 1
-       local key = path * 1000 + body
-       made[key] = made[key] or wrk.format("${method}", paths[path], headers, bodies[body])
-       return made[key]
+       n = n % #requests + 1
+       made[n] = made[n] or wrk.format(requests[n][1], requests[n][2], headers, requests[n][3])
+       return made[n]
      end`,
   )
-  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url]
+  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '60s', '--latency', '-s', script, url]
   const text = await new Response(Bun.spawn([wrk!, ...args], { stdout: 'pipe' }).stdout).text()
-  const ms = (percent: string) => {
-    const [, value = 'NaN', unit = 'ms'] = text.match(new RegExp(`${percent}%\\s+([\\d.]+)(us|ms|s)`)) ?? []
-    return Number(value) * { us: 0.001, ms: 1, s: 1000 }[unit as 'us']!
+  const ms = (pattern: RegExp) => {
+    const [, value = 'NaN', unit = 'ms'] = pattern.exec(text) ?? []
+    return Number(value) * { us: 0.001, ms: 1, s: 1_000, m: 60_000 }[unit as 'us']!
   }
-  const [, perSecond = 'NaN'] = text.match(/Requests\/sec:\s+([\d.]+)/) ?? []
-  const [, errors = '0'] = text.match(/Non-2xx or 3xx responses: (\d+)/) ?? []
-  return { perSecond: Number(perSecond), p50: ms('50'), p99: ms('99'), errors: Number(errors) }
+  const [, perSecond = 'NaN'] = /Requests\/sec:\s+([\d.]+)/.exec(text) ?? []
+  const [, refused = '0'] = /Non-2xx or 3xx responses: (\d+)/.exec(text) ?? []
+  const broken = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(text)?.slice(1) ?? []
+  return {
+    perSecond: Number(perSecond),
+    p50: ms(/50%\s+([\d.]+)(us|ms|s|m)/),
+    p99: ms(/99%\s+([\d.]+)(us|ms|s|m)/),
+    max: ms(/Latency(?:\s+[\d.]+\w+){2}\s+([\d.]+)(us|ms|s|m)/),
+    errors: Number(refused) + broken.reduce((sum, count) => sum + Number(count), 0),
+  }
 }
 
-async function measureByFetch({ url, headers, method, paths, bodies, connections, seconds }: Load): Promise<Figures> {
+async function measureByFetch(load: Load | MixedLoad): Promise<Figures> {
+  const { url, headers, connections, seconds } = load
+  const requests = requestsOf(load)
   const times: number[] = []
   let [n, errors] = [0, 0]
   const until = performance.now() + seconds * 1000
   const caller = async () => {
     while (performance.now() < until) {
-      const turn = n++
+      const { method, path, body } = requests[n++ % requests.length]!
       const start = performance.now()
-      const response = await fetch(url + paths[turn % paths.length], {
-        method,
-        headers,
-        body: bodies?.[turn % bodies.length],
-      })
+      const response = await fetch(url + path, { method, headers, body })
       await response.arrayBuffer()
       if (!response.ok) errors++
       times.push(performance.now() - start)
     }
   }
   await Promise.all(Array.from({ length: connections }, caller))
-  times.sort((one, other) => one - other)
-  const at = (part: number) => times[Math.floor(times.length * part)] ?? Number.NaN
-  return { perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99), errors }
+  return { perSecond: times.length / seconds, ...percentilesOf(times), errors }
 }
 
-const medianOf = (list: number[]) => [...list].sort((a, b) => a - b)[list.length >> 1]!
-
-/** Several rounds, one after the other on each server, so that a noisy neighbour disturbs all alike. */
-export async function compareLoads(loads: Record<string, Load>, rounds: number): Promise<Record<string, Figures>> {
-  const figures: Record<string, Figures[]> = {}
-  for (let round = 0; round < rounds; round++)
-    for (const [name, load] of Object.entries(loads)) {
-      const list = figures[name] ?? []
-      figures[name] = list
-      list.push(await measure(load))
+/** Sends each request once, one after the other, and repeats those that are told to wait. */
+export async function measureSequence(
+  url: string,
+  headers: Record<string, string>,
+  requests: SentRequest[],
+): Promise<Figures & { slowest: string }> {
+  const times: { ms: number; path: string }[] = []
+  let errors = 0
+  for (const { method, path, body } of requests) {
+    const startedAt = performance.now()
+    let response = await fetch(url + path, { method, headers, body })
+    while (response.status === 503) {
+      await response.arrayBuffer()
+      response = await fetch(url + path, { method, headers, body })
     }
-  return Object.fromEntries(
-    Object.entries(figures).map(([name, list]) => [
-      name,
-      {
-        perSecond: medianOf(list.map(({ perSecond }) => perSecond)),
-        p50: medianOf(list.map(({ p50 }) => p50)),
-        p99: medianOf(list.map(({ p99 }) => p99)),
-        errors: list.reduce((sum, { errors }) => sum + errors, 0),
-      },
-    ]),
-  )
+    await response.arrayBuffer()
+    if (!response.ok) errors++
+    times.push({ ms: performance.now() - startedAt, path })
+  }
+  const { path: slowest } = times.reduce((one, other) => (other.ms > one.ms ? other : one))
+  const seconds = times.reduce((sum, { ms }) => sum + ms, 0) / 1_000
+  return { perSecond: times.length / seconds, ...percentilesOf(times.map(({ ms }) => ms)), errors, slowest }
 }
+
+/** Returns what half of these times took at most, 99 of 100, and all. */
+export function percentilesOf(times: number[]) {
+  const sorted = times.toSorted((one, other) => one - other)
+  const at = (part: number) => sorted[Math.floor((sorted.length - 1) * part)] ?? Number.NaN
+  return { p50: at(0.5), p99: at(0.99), max: at(1) }
+}
+
+export const medianOf = (list: number[]) => list.toSorted((one, other) => one - other)[list.length >> 1] ?? Number.NaN
+
+/** Returns the median of each figure, and the sum of errors. */
+export const medianFigures = (list: Figures[]): Figures => ({
+  perSecond: medianOf(list.map(({ perSecond }) => perSecond)),
+  p50: medianOf(list.map(({ p50 }) => p50)),
+  p99: medianOf(list.map(({ p99 }) => p99)),
+  max: medianOf(list.map(({ max }) => max)),
+  errors: list.reduce((sum, { errors }) => sum + errors, 0),
+})
 
 /** Prints a line, with the part that the figures are of those of something else. */
 export function printFigures(

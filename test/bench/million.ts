@@ -1,6 +1,6 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
-import { latency } from './queries'
+import { measureSequence } from './load'
 import { category, product, productsBlueprint } from './sample-data'
 
 const ROWS_BY_TENANT = { small: 10_000, large: 1_000_000 }
@@ -9,7 +9,7 @@ const ROWS_BY_TENANT = { small: 10_000, large: 1_000_000 }
  * Ten thousand rows beside a million: whether reads take as long, how fast an import of so many goes, and how much memory
  * the server has meanwhile.
  */
-export async function compareTableSizes(say: (text: string) => void) {
+async function compareTableSizes(say: (text: string) => void) {
   const at = createTempFolder()
   const env = { ATOLL_IMPORT_LIMIT: '100000000000', ATOLL_RATE_LIMITS: 'off', ATOLL_DURABILITY: 'normal' }
   const surroundings = { at, env }
@@ -69,7 +69,15 @@ export async function compareTableSizes(say: (text: string) => void) {
       // In turn, so that a noisy neighbour disturbs both alike.
       for (let round = 0; round < 5; round++)
         for (const [at, tenant] of tenants.entries())
-          p50s[at]!.push((await latency(server.url, tenant.headers, tenant[what])).p50)
+          p50s[at]!.push(
+            (
+              await measureSequence(
+                server.url,
+                tenant.headers,
+                tenant[what].map((path) => ({ method: 'GET', path })),
+              )
+            ).p50,
+          )
       const [small, large] = p50s.map((list) => list.toSorted((one, other) => one - other)[2]!) as [number, number]
       report[what] = { small, large, ratio: large / small }
       say(
@@ -80,3 +88,8 @@ export async function compareTableSizes(say: (text: string) => void) {
   rmSync(at, { recursive: true })
   return report
 }
+
+const report = await compareTableSizes((text) => console.log(text))
+mkdirSync('test/bench/results', { recursive: true })
+writeFileSync('test/bench/results/million.json', `${JSON.stringify(report, null, 2)}\n`)
+process.exit()

@@ -1,0 +1,189 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { apiCaller, createTenantByCli, type RunOptions, runAtoll, signIn, startAtoll } from '../../fakes/cli'
+import {
+  COMPANIES,
+  companyId,
+  contactId,
+  emailOf,
+  MEMBER_EMAIL,
+  makeRecord,
+  USER_PASSWORD,
+  USERS,
+  WORKSPACES,
+  workspaceOf,
+} from '../contacts'
+import { importRows, sendJson } from '../http-calls'
+import type { SentRequest } from '../load'
+import type { ListQuestion, Question } from '../questions'
+import { copyFolder, measureRoom, type RowNeeds, type Side } from './side'
+
+const TENANT = 'bench'
+const LIST = '/api/blueprints/contacts/entities'
+const MEMBER_ROLE = 'member'
+
+const OPERATIONS = ['create', 'read', 'update', 'delete']
+const permissions = [
+  ...OPERATIONS.map((operation) => ({ operation, scope: 'tenant', roleBased: ['user'] })),
+  { operation: 'read', scope: 'workspace', workspaceRoleBased: ['*'] },
+]
+const blueprints = [
+  { key: 'companies', name: 'Companies', fields: [{ key: 'name', type: 'string' }] },
+  {
+    key: 'contacts',
+    name: 'Contacts',
+    fields: [
+      { key: 'name', type: 'string', required: true },
+      { key: 'email', type: 'email' },
+      { key: 'stage', type: 'string' },
+      { key: 'worth', type: 'number' },
+      { key: 'company', type: 'relation', target: 'companies' },
+      { key: 'active', type: 'boolean' },
+      { key: 'born', type: 'date' },
+      { key: 'notes', type: 'text' },
+    ],
+  },
+]
+
+export type AtollOptions = {
+  name: string
+  folder: string
+  rows: number
+  program: string[]
+  /** A PostgreSQL server for the data, and how a fresh copy of it is made. */
+  database?: { url: string; renew(): Promise<string> }
+}
+
+export type AtollSide = Side & {
+  /** Answers each contact as it would be answered by its id, with the headers of such an answer. */
+  readAll(): Promise<{ json: string[]; headers: Record<string, string> }>
+}
+
+export function createAtollSide({ name, folder, rows, program, database }: AtollOptions): AtollSide {
+  const base = join(folder, 'filled')
+  const headers = { user: {} as Record<string, string>, member: {} as Record<string, string> }
+  const options = (at: string, durability: 'full' | 'normal', url = database?.url): RunOptions => ({
+    at,
+    program,
+    env: {
+      ATOLL_DURABILITY: durability,
+      ATOLL_IMPORT_LIMIT: '1000000000',
+      ATOLL_ACCESS_TOKEN_TTL: '86400',
+      ...(url && { ATOLL_DATABASE_URL: url }),
+    },
+  })
+
+  async function fill() {
+    mkdirSync(base, { recursive: true })
+    const run = options(base, 'normal')
+    if (database) await runAtoll('postgres init', run)
+    await createTenantByCli(run, TENANT)
+    await using server = await startAtoll(run)
+    const admin = await signIn(server.url, TENANT)
+    for (const one of blueprints) await sendJson(server.url, admin, 'POST', '/api/blueprints', { ...one, permissions })
+    const companies = Array.from({ length: COMPANIES }, (_, n) => ({ identifier: companyId(n), name: `Company ${n}` }))
+    await importRows(server.url, admin, 'companies', companies)
+    for (let n = 0; n < USERS; n++)
+      await sendJson(server.url, { tenant: TENANT }, 'POST', '/api/signup', {
+        ...{ username: emailOf(n), email: emailOf(n), password: USER_PASSWORD, authType: 'oauth' },
+      })
+    const member = await sendJson(server.url, admin, 'POST', '/api/users', {
+      ...{ username: MEMBER_EMAIL, email: MEMBER_EMAIL, password: USER_PASSWORD, roles: [MEMBER_ROLE] },
+    })
+    const owners = await Promise.all(
+      Array.from({ length: WORKSPACES }, async (_, n) => {
+        const owner = await signIn(server.url, TENANT, emailOf(n), USER_PASSWORD)
+        const { _id } = await sendJson(server.url, owner, 'POST', '/api/workspaces', { name: `Workspace ${n}` })
+        await sendJson(server.url, owner, 'POST', `/api/workspaces/${_id}/activate`, {})
+        return { owner, workspace: _id as string }
+      }),
+    )
+    const startedAt = performance.now()
+    for (const [workspace, { owner }] of owners.entries()) {
+      const numbers = Array.from({ length: rows }, (_, n) => n).filter((n) => workspaceOf(n) === workspace)
+      const records = numbers.map((n) => ({ identifier: contactId(n), ...makeRecord(n) }))
+      await importRows(server.url, owner, 'contacts', records)
+    }
+    const perSecond = rows / ((performance.now() - startedAt) / 1_000)
+    const [{ owner, workspace }] = owners as [(typeof owners)[0]]
+    const membership = { userId: member._id, roles: ['member'] }
+    await sendJson(server.url, owner, 'POST', `/api/workspaces/${workspace}/members`, membership)
+    headers.user = await signIn(server.url, TENANT, emailOf(WORKSPACES), USER_PASSWORD)
+    headers.member = await signIn(server.url, TENANT, MEMBER_EMAIL, USER_PASSWORD)
+    await sendJson(server.url, headers.member, 'POST', `/api/workspaces/${workspace}/activate`, {})
+    await server.end('SIGTERM')
+    return perSecond
+  }
+
+  async function start({ caller, writes, isDurable }: RowNeeds) {
+    const url = await database?.renew()
+    // Indexes that are built on demand change the data of readers, too.
+    const at = copyFolder(base, join(folder, 'copy'), { isSynced: writes && !database })
+    const startedAt = performance.now()
+    const server = await startAtoll(options(at, isDurable ? 'full' : 'normal', url))
+    await (await fetch(`${server.url}/health`)).arrayBuffer()
+    return {
+      url: server.url,
+      pid: server.pid,
+      headers: { ...headers[caller ?? 'user'], 'content-type': 'application/json' },
+      startMs: performance.now() - startedAt,
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    }
+  }
+
+  async function readAll() {
+    await using server = await start({})
+    const json: string[] = []
+    const call = apiCaller(server.url, server.headers)
+    for (let skip = 0; skip < rows; skip += 1_000) {
+      const ids = Array.from({ length: Math.min(1_000, rows - skip) }, (_, n) => contactId(skip + n))
+      const { body } = await call('GET', `${LIST}?identifier[$gte]=${ids[0]}&$sort=identifier&$limit=${ids.length}`)
+      json.push(...body.map((entity: object) => JSON.stringify(entity)))
+    }
+    const answer = await call('GET', `${LIST}/${contactId(0)}`)
+    const computed = ['date', 'content-length', 'connection', 'transfer-encoding', 'keep-alive']
+    return { json, headers: Object.fromEntries([...answer.headers].filter(([name]) => !computed.includes(name))) }
+  }
+
+  const measureSize = () => measureRoom(join(base, 'tenants', TENANT))
+  return { name, fill, start, readAll, measureSize, toRequest: toAtollRequest }
+}
+
+/** Returns the query of a list as Atoll's parameters. */
+export function toAtollQuery({ filters, sort, words, isCounted, isPopulated }: ListQuestion): string {
+  const parameters = [
+    ...filters.map(({ field, operator, value }) => {
+      const name = operator ? `${field}[${operator}]` : field
+      return `${name}=${encodeURIComponent(operator === '$like' ? `%${value}%` : `${value}`)}`
+    }),
+    ...(words ? [`$q=${words.map(encodeURIComponent).join('+')}`] : []),
+    ...(sort ? [`$sort=${sort}`] : []),
+    ...(isPopulated ? ['$populate=company'] : []),
+    ...(isCounted ? ['$count=true'] : []),
+    '$limit=20',
+  ]
+  return parameters.join('&')
+}
+
+export function toAtollRequest(question: Question): SentRequest {
+  switch (question.kind) {
+    case 'get':
+      return { method: 'GET', path: `${LIST}/${contactId(question.contact)}` }
+    case 'list':
+      return { method: 'GET', path: `${LIST}?${toAtollQuery(question)}` }
+    case 'create':
+      return { method: 'POST', path: LIST, body: JSON.stringify(makeRecord(question.n)) }
+    case 'update':
+      return { method: 'PATCH', path: `${LIST}/${contactId(question.contact)}`, body: JSON.stringify(question.change) }
+    case 'sign-in': {
+      const body = { username: emailOf(question.user), password: USER_PASSWORD, authType: 'oauth' }
+      return { method: 'POST', path: '/api/signin', body: JSON.stringify(body) }
+    }
+  }
+}
+
+/** The command that runs a checkout, or a binary. */
+export function toProgram(path: string): string[] {
+  const main = resolve(path, 'src/main.ts')
+  return existsSync(main) ? [process.execPath, main] : [resolve(path)]
+}

@@ -1,0 +1,46 @@
+import { rmSync } from 'node:fs'
+import type { SentRequest } from '../load'
+import type { Question } from '../questions'
+import type { TableRow } from '../table-rows'
+
+export type SideServer = {
+  url: string
+  pid: number
+  /** Those of the caller. */
+  headers: Record<string, string>
+  /** From the start of the program to its first answer (ms). */
+  startMs: number
+} & AsyncDisposable
+
+/** What a server needs to know of a row before it is started for it. */
+export type RowNeeds = Pick<TableRow, 'caller' | 'writes' | 'isDurable' | 'hasSingleIndexes'>
+
+/** A server of the table: it is filled once, and started on a fresh copy of its data for each row of each round. */
+export type Side = {
+  name: string
+  /** Returns how many contacts are filled in per second. */
+  fill(): Promise<number>
+  start(needs: RowNeeds): Promise<SideServer>
+  /** Returns undefined for what this server does not have. */
+  toRequest(question: Question): SentRequest | undefined
+  /** Room on the disk (MB), with indexes of one field. */
+  measureSize(): number
+  /** Whether it cannot wait for the disk at a commit. */
+  isNeverDurable?: boolean
+}
+
+/** Copies a folder as a restart would find it. */
+export function copyFolder(from: string, to: string, options: { isSynced?: boolean } = {}) {
+  rmSync(to, { recursive: true, force: true })
+  const copy = Bun.spawnSync(['cp', '-a', '--reflink=auto', from, to])
+  if (!copy.success) throw new Error(`${from} could not be copied: ${copy.stderr}`)
+  // What the disk still has to write would delay the commits that are measured.
+  if (options.isSynced) Bun.spawnSync(['sync', '-f', to])
+  return to
+}
+
+/** Room that a file or folder takes on the disk (MB). */
+export function measureRoom(path: string): number {
+  const { stdout } = Bun.spawnSync(['du', '-sk', path])
+  return (Number.parseInt(`${stdout}`, 10) * 1_024) / 1e6
+}
