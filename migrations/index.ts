@@ -51,6 +51,7 @@ import marksOfWordsPg from './postgres/0063_marks_of_words.sql' with { type: 'te
 import mailedCodesPg from './postgres/0064_mailed_codes.sql' with { type: 'text' }
 import indexKeysPg from './postgres/0065_versions_of_index_keys.sql' with { type: 'text' }
 import offeredRefundsPg from './postgres/0066_offered_refunds.sql' with { type: 'text' }
+import compoundIndexesPg from './postgres/0067_compound_indexes.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -122,6 +123,7 @@ import marksOfWords from './sqlite/0063_marks_of_words.sql' with { type: 'text' 
 import mailedCodes from './sqlite/0064_mailed_codes.sql' with { type: 'text' }
 import indexKeys from './sqlite/0065_versions_of_index_keys.sql' with { type: 'text' }
 import offeredRefunds from './sqlite/0066_offered_refunds.sql' with { type: 'text' }
+import compoundIndexes from './sqlite/0067_compound_indexes.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -200,6 +202,7 @@ export const tenantMigrations: Migrations = {
     mailedCodes,
     indexKeys,
     offeredRefunds,
+    compoundIndexes,
   ],
   postgres: [
     accountsPg,
@@ -254,6 +257,7 @@ export const tenantMigrations: Migrations = {
     mailedCodesPg,
     indexKeysPg,
     offeredRefundsPg,
+    compoundIndexesPg,
   ],
   schema: readSchema(schema),
   rewriting: [48],

@@ -714,7 +714,7 @@ CREATE TABLE field_indexes (
   since integer not null,
   used integer not null,
   done integer not null,
-  upto integer not null,
+  upto integer not null, parts text,
   primary key (blueprint, number)
 ) strict, without rowid;
 
@@ -984,4 +984,4 @@ CREATE INDEX entities_to_alter on entities (blueprint, seq) where form = -1;
 
 CREATE INDEX entities_by_change on entities (blueprint, updated, created, seq);
 
-pragma user_version = 54;
+pragma user_version = 55;

@@ -1,6 +1,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { now, toIsoString } from '../core/clock'
 import type { Tx } from '../storage/port'
+import type { CompoundParts } from './compound-parts'
 import { type FieldTypeName, fieldTypes } from './fields'
 import type { FieldType } from './fields/field-type'
 import { namesFiles } from './file-fields'
@@ -10,6 +11,8 @@ import { fieldIndexes } from './tables'
 
 /** The index of a field. */
 export type FieldIndex = Pick<typeof fieldIndexes.$inferSelect, 'state' | 'reason' | 'since' | 'used'>
+
+export type CompoundIndex = FieldIndex & CompoundParts & { number: number }
 
 type FieldOptions = Pick<Field, 'indexed' | 'target' | 'unique' | 'multi'> & { key: string; type: FieldTypeName }
 
@@ -83,11 +86,20 @@ export async function addRequiredIndexes(
   await addFieldIndexes(tx, blueprint, reasons, isUsed ? 'building' : 'ready')
 }
 
-/** Returns the reasons for the indexes that the writers of a blueprint maintain, by the numbers of their fields. */
-export async function readMaintainedIndexes(tx: Tx, blueprint: string): Promise<Map<number, IndexReason>> {
-  const select = "select number, reason from field_indexes where blueprint = ? and state <> 'removing'"
-  const rows = (await tx.query(select, [blueprint])) as [number, IndexReason][]
-  return new Map(rows.map(([number, reason]) => [Number(number), reason]))
+/** The indexes that have to have rows of each entity: of fields, with the reasons by their numbers, and compound ones. */
+export type MaintainedIndexes = {
+  fields: ReadonlyMap<number, IndexReason>
+  compound: readonly (CompoundParts & { number: number })[]
+}
+
+/** Returns the indexes that the writers of a blueprint maintain. */
+export async function readMaintainedIndexes(tx: Tx, blueprint: string): Promise<MaintainedIndexes> {
+  const select = "select number, reason, parts from field_indexes where blueprint = ? and state <> 'removing'"
+  const rows = (await tx.query(select, [blueprint])) as [number, IndexReason, string | null][]
+  return {
+    fields: new Map(rows.flatMap(([number, reason, parts]) => (parts ? [] : [[Number(number), reason]]))),
+    compound: rows.flatMap(([number, , parts]) => (parts ? [{ number: Number(number), ...JSON.parse(parts) }] : [])),
+  }
 }
 
 /** Forgets the indexes of fields that no entity has index rows of any more. */

@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Tx } from '../storage/port'
+import { retireCompoundIndexes } from './compound-indexes'
 import {
   addFieldIndexes,
   addRequiredIndexes,
@@ -39,6 +40,7 @@ export async function assignFieldNumbers(tx: Tx, blueprint: string, definition: 
   const added = keys.filter((key) => !numbers.has(key))
   for (const [key, number] of await insertFields(tx, blueprint, added)) numbers.set(key, number)
   await addRequiredIndexes(tx, blueprint, definition, numbers)
+  await retireCompoundIndexes(tx, blueprint, toIndexableNumbers(definition, numbers))
 }
 
 /**
@@ -55,7 +57,7 @@ export async function reserveFieldNumbers(
   const inserted = await insertFields(tx, blueprint, [...reindexedKeys].map(reservedKey))
   const numbers = Object.fromEntries([...reindexedKeys].map((key) => [key, inserted.get(reservedKey(key))!]))
   const current = new Map((await selectFields(tx, blueprint)).map(({ key, number }) => [key, number]))
-  const maintained = await readMaintainedIndexes(tx, blueprint)
+  const maintained = (await readMaintainedIndexes(tx, blueprint)).fields
   const reasons = definition.fields.flatMap((field, at) => {
     const number = numbers[field.key]
     if (number === undefined) return []
@@ -64,6 +66,10 @@ export async function reserveFieldNumbers(
     return reason ? [[number, reason] as const] : []
   })
   await addFieldIndexes(tx, blueprint, reasons, 'ready')
+  const kept = new Map(
+    steps.flatMap(({ key, from }) => (from && !reindexedKeys.has(key) ? [[key, current.get(from)!] as const] : [])),
+  )
+  await retireCompoundIndexes(tx, blueprint, toIndexableNumbers(definition, kept))
   return numbers
 }
 
@@ -86,7 +92,17 @@ export async function applyFieldNumbers(
   )
   const finalNumbers = new Map([...finalKeys].map(([number, key]) => [key, number]))
   await addRequiredIndexes(tx, blueprint, definition, finalNumbers)
+  await retireCompoundIndexes(tx, blueprint, toIndexableNumbers(definition, finalNumbers))
 }
+
+/** Returns the numbers of the fields that a compound index may have. */
+const toIndexableNumbers = (definition: Definition, numbers: ReadonlyMap<string, number>) =>
+  new Set(
+    definition.fields.flatMap((field) => {
+      const number = numbers.get(field.key)
+      return number === undefined || isNeverIndexed(field) || field.multi ? [] : [number]
+    }),
+  )
 
 /** Deletes the numbers of former fields after no index row uses them any more. */
 export async function deleteRetiredFields(tx: Tx, blueprint: string) {

@@ -2,6 +2,8 @@ import { eq, sql } from 'drizzle-orm'
 import { yieldToEventLoop } from '../core/event-loop'
 import { prepareFirst, prepareQuery } from '../storage/prepared-statements'
 import type { Tenant } from '../tenancy/tenants'
+import { pickCompoundIndexes } from './compound-indexes'
+import type { CompoundParts } from './compound-parts'
 import { entityStore } from './entity-store'
 import type { FieldIndex } from './field-indexes'
 import { namesFiles } from './file-fields'
@@ -37,6 +39,7 @@ const selectIndexes = prepareQuery((db) =>
     .where(eq(fieldIndexes.blueprint, sql.placeholder('key'))),
 )
 
+type StoredIndex = FieldIndex & { number: number; parts: CompoundParts | null }
 export type BlueprintRow = typeof blueprints.$inferSelect
 export type AlterationRow = typeof alterations.$inferSelect
 
@@ -76,7 +79,7 @@ export async function compileModel(
   { definition: _, ...row }: BlueprintRow,
   definition: Definition,
   numbers: Map<string, number>,
-  indexes: Map<number, FieldIndex> = new Map(),
+  indexes: Map<number, StoredIndex> = new Map(),
   indexKeys: Map<number, number> = new Map(),
 ): Promise<Model> {
   const fields: ModelField[] = []
@@ -93,6 +96,7 @@ export async function compileModel(
     indexKeys,
     fields,
     field: new Map(fields.map((field) => [field.key, field])),
+    compoundIndexes: pickCompoundIndexes(indexes.values()),
     formulas: await compileFormulas(fields, definition.computed),
     fileFields: fields.filter((field) => namesFiles(definition, field)),
     guarded: fields.some(({ readRoles }) => readRoles?.length),
@@ -104,7 +108,7 @@ async function toAlterationState(
   row: BlueprintRow,
   { form, state, change }: AlterationRow,
   numbers: Map<string, number>,
-  indexes: Map<number, FieldIndex>,
+  indexes: Map<number, StoredIndex>,
   indexKeys: Map<number, number>,
 ): Promise<AlterationState> {
   if (state !== 'preparing') return { form, state }

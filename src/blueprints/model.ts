@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv'
 import { compileMatcher, compileSchema } from '../core/json-schema/validator'
 import type { FieldError } from '../core/problem'
-import { type FieldIndex, isNeverIndexed } from './field-indexes'
+import { type CompoundIndex, type FieldIndex, isNeverIndexed } from './field-indexes'
 import { type FieldTypeName, typeOfField } from './fields'
 import { type FieldType, toBoundValue } from './fields/field-type'
 import type { Formula } from './formulas/formula'
@@ -37,6 +37,7 @@ export type Model = Omit<Definition, 'fields'> & {
   field: Map<string, ModelField>
   /** The versions of the index keys of fields, by their numbers. */
   indexKeys: Map<number, number>
+  compoundIndexes: CompoundIndex[]
   /** The formulas of computed fields, in the order of the fields. */
   formulas: { field: ModelField; formula: Formula }[]
   /** The fields whose values can be files of this server. */

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../storage/port'
 export const BLUEPRINT_CODE = '(select b.code from blueprints b where b.key = ?)'
 
 /** Returns the next number of a sequence of the tenant. It has never been returned before, also if it is no longer used. */
-export const takeNumber = async (tx: Tx, sequence: 'histories' | 'blueprint codes') =>
+export const takeNumber = async (tx: Tx, sequence: 'histories' | 'blueprint codes' | 'compound indexes') =>
   Number(
     (
       await tx.query(

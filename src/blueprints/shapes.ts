@@ -218,12 +218,16 @@ export const IndexReason = t.Union([
   t.Literal('filter'),
   t.Literal('sort'),
   t.Literal('chart'),
+  t.Literal('list'),
   t.Literal('earlier version'),
 ])
 export type IndexReason = Static<typeof IndexReason>
 
 export const FieldIndexShape = t.Object({
-  field: t.String(),
+  field: t.String({ description: 'the first of the fields' }),
+  fields: t.Array(t.String(), {
+    description: 'The field; or of a compound index those with given values, and then the one that it sorts by.',
+  }),
   state: t.Union([t.Literal('building'), t.Literal('ready'), t.Literal('retiring'), t.Literal('removing')], {
     description: 'Queries use an index only when it is ready. An unused one is retired, and then removed.',
   }),

@@ -1,5 +1,6 @@
 import { integer, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../storage/columns'
+import type { CompoundParts } from './compound-parts'
 import type { HistoryFields } from './history'
 import type { ChangeError, PendingChange } from './schema-diff'
 import type { Definition, IndexReason } from './shapes'
@@ -43,8 +44,8 @@ export const fields = sqliteTable(
 )
 
 /**
- * The fields that may have rows in the index. Without foreign key to the field, because a cutover writes all fields of a
- * blueprint again.
+ * The fields that may have rows in the index, and the compound indexes. Without foreign key to the field, because a
+ * cutover writes all fields of a blueprint again.
  */
 export const fieldIndexes = sqliteTable(
   'field_indexes',
@@ -52,7 +53,10 @@ export const fieldIndexes = sqliteTable(
     blueprint: text()
       .notNull()
       .references(() => blueprints.key, { onDelete: 'cascade' }),
+    /** The number of the field; of a compound index a number of its own, which is negative. */
     number: integer().notNull(),
+    /** The parts of a compound index. */
+    parts: text({ mode: 'json' }).$type<CompoundParts>(),
     /**
      * `building`: writers maintain the index, but it lacks entities. `ready`: queries use it. `retiring`: queries no
      * longer use it, but writers maintain it. `removing`: nobody maintains it, and its rows are being deleted.

@@ -23,8 +23,12 @@ export async function readConsistently<T>(ctx: PublicCtx, key: string, read: (mo
   }
 }
 
-/** Returns whether a newer model has all indexes of an older one. */
+/** Returns whether a newer model has all indexes that reads of an older one may use. */
 const hasIndexesOf = (newer: Model, older: Model) =>
+  older.compoundIndexes.every(
+    ({ number, state }) =>
+      state !== 'ready' || newer.compoundIndexes.some((one) => one.number === number && one.state === 'ready'),
+  ) &&
   older.fields.every(
     (field) => !isIndexed(field) || newer.fields.some((one) => one.number === field.number && isIndexed(one)),
   )

@@ -75,6 +75,15 @@ export const QueryPlan = t.Object({
   driver: t.Object({ by: t.String(), of: t.Optional(t.String()) }, { description: 'what drives the query' }),
   considered: t.Array(t.Object({ of: t.String(), rows: t.Number(), more: t.Optional(t.Boolean()) })),
   left: t.Array(t.String(), { description: 'conditions that are checked on each row' }),
+  indexes: t.Array(
+    t.Object({
+      field: t.Optional(t.String()),
+      fields: t.Optional(t.Array(t.String(), { description: 'of a compound index' })),
+      state: t.String({ description: 'none, building, ready, retiring or removing' }),
+      reason: t.Optional(t.String()),
+      serves: t.Optional(t.Boolean({ description: 'whether the query reads by this compound index' })),
+    }),
+  ),
   reach: t.String({ description: 'all, or the user’s and the workspace’s' }),
   order: t.Array(t.String()),
   statements: t.Array(t.Object({ sql: t.String(), rows: t.Number(), ms: t.Number() })),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Field, FieldIndex } from '../../src/admin/api/schema'
 import {
+  describeCompoundIndex,
   describeIndex,
   describeIndexChange,
   getIndexChoice,
@@ -15,7 +16,7 @@ setDefaultTimeout(240_000)
 
 const toField = (options: Partial<Field>): Field => ({ key: 'worth', type: 'number', ...options })
 const toIndex = (options: Partial<FieldIndex>): FieldIndex => ({
-  ...{ field: 'worth', state: 'ready', reason: 'filter', since: '2026-11-24T12:00:00.000Z' },
+  ...{ field: 'worth', fields: ['worth'], state: 'ready', reason: 'filter', since: '2026-11-24T12:00:00.000Z' },
   used: '2026-11-24T12:00:00.000Z',
   ...options,
 })
@@ -53,6 +54,19 @@ describe('the sentences about indexes', () => {
     ['always, of a unique field', { unique: true }, 'always has an index'],
   ])('a change to “%s” reads so after the name of the field', (_, options, words) => {
     expect(describeIndexChange(toField(options))).toBe(words)
+  })
+
+  test('a sentence says which other fields a compound index has', () => {
+    const index = toIndex({ fields: ['stage', 'active', 'worth'], reason: 'list' })
+    expect(describeCompoundIndex(toField({}), index)).toBe(
+      'Indexed together with stage and active, because a list needed it.',
+    )
+    expect(describeCompoundIndex(toField({}), { ...index, state: 'building' })).toBe(
+      'Being indexed together with stage and active, because a list needed it.',
+    )
+    expect(describeCompoundIndex(toField({}), { ...index, state: 'retiring' })).toBe(
+      'The index together with stage and active is being removed.',
+    )
   })
 
   test('a sentence says since when a field is indexed, and why', () => {

@@ -2089,6 +2089,7 @@ export interface components {
         };
         FieldIndex: {
             field: string;
+            fields: string[];
             /** @enum {string} */
             state: "building" | "ready" | "retiring" | "removing";
             reason: components["schemas"]["IndexReason"];
@@ -2122,7 +2123,7 @@ export interface components {
             lastUsedAt: string | null;
         };
         /** @enum {string} */
-        IndexReason: "setting" | "relation" | "file" | "unique" | "list or object" | "limitation" | "filter" | "sort" | "chart" | "earlier version";
+        IndexReason: "setting" | "relation" | "file" | "unique" | "list or object" | "limitation" | "filter" | "sort" | "chart" | "list" | "earlier version";
         Installation: {
             version: string;
             hosts: string[];
@@ -3500,6 +3501,7 @@ export interface components {
             driver: components["schemas"]["QueryPlanDriver"];
             considered: components["schemas"]["QueryPlanConsideredItem"][];
             left: string[];
+            indexes: components["schemas"]["QueryPlanIndexe"][];
             reach: string;
             order: string[];
             statements: components["schemas"]["QueryPlanStatement"][];
@@ -3516,6 +3518,13 @@ export interface components {
         QueryPlanDriver: {
             by: string;
             of?: string;
+        };
+        QueryPlanIndexe: {
+            field?: string;
+            fields?: string[];
+            state: string;
+            reason?: string;
+            serves?: boolean;
         };
         QueryPlanStatement: {
             sql: string;
@@ -4509,6 +4518,7 @@ export type ProviderIds = components['schemas']['ProviderIds'];
 export type QueryPlan = components['schemas']['QueryPlan'];
 export type QueryPlanConsideredItem = components['schemas']['QueryPlanConsideredItem'];
 export type QueryPlanDriver = components['schemas']['QueryPlanDriver'];
+export type QueryPlanIndexe = components['schemas']['QueryPlanIndexe'];
 export type QueryPlanStatement = components['schemas']['QueryPlanStatement'];
 export type QuotaChange = components['schemas']['QuotaChange'];
 export type RateLimits = components['schemas']['RateLimits'];

@@ -7,6 +7,7 @@ import type { DraftField } from './design-draft'
 import { fieldIndexesQuery } from './design-queries'
 import { DesignContext } from './design-state'
 import {
+  describeCompoundIndex,
   describeIndex,
   getIndexChoice,
   INDEX_WORDS,
@@ -45,6 +46,14 @@ function IndexState({ blueprint: { key, fields }, id }: { blueprint: Blueprint; 
   const { data: indexes } = useQuery({ ...fieldIndexesQuery(key), enabled: isEditor })
   const saved = fields.find((field) => field.key === id)
   if (!saved || !indexes) return null
-  const index = indexes.find(({ field }) => field === id)
-  return <Input.Description mt={4}>{describeIndex(saved, index)}</Input.Description>
+  const index = indexes.find(({ field, fields }) => field === id && fields.length === 1)
+  const compound = indexes.filter(({ fields }) => fields.length > 1 && fields.includes(id))
+  return (
+    <Input.Description mt={4}>
+      {[
+        ...(index || !compound.length ? [describeIndex(saved, index)] : []),
+        ...compound.map((one) => describeCompoundIndex(saved, one)),
+      ].join(' ')}
+    </Input.Description>
+  )
 }

@@ -41,6 +41,7 @@ const CAUSES: Record<FieldIndex['reason'], string> = {
   filter: 'a filter needed it',
   sort: 'an order needed it',
   chart: 'a chart needed it',
+  list: 'a list needed it',
   'earlier version': 'an earlier version of Atoll indexed every field',
 }
 
@@ -51,6 +52,14 @@ const MISSING: Record<IndexChoice, string> = {
 }
 
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+
+/** Returns as a sentence which other fields a compound index has beside a field. */
+export function describeCompoundIndex({ key }: Pick<Field, 'key'>, { fields, state, reason }: FieldIndex): string {
+  const others = new Intl.ListFormat('en').format(fields.filter((name) => name !== key))
+  if (state === 'building') return `Being indexed together with ${others}, because ${CAUSES[reason]}.`
+  if (state === 'ready') return `Indexed together with ${others}, because ${CAUSES[reason]}.`
+  return `The index together with ${others} is being removed.`
+}
 
 /** Returns as a sentence whether a saved field is indexed, and why. */
 export function describeIndex(field: IndexedField, index: FieldIndex | undefined): string {

@@ -7,7 +7,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import { ensureSearchIndex, IS_SEARCHED, replaceTerms } from '../search/search-index'
 import { toJointTerms } from '../search/tokenizer'
 import type { Doc } from '../store/doc'
-import { type IndexKeys, toIndexRows } from '../store/index-keys'
+import { getMaintainedIndexes, type IndexKeys, toIndexRows } from '../store/index-keys'
 import { diffRows, withEntity, writeIndexRows } from '../store/rows'
 import { extractDocumentJson } from '../store/serializer'
 import { readIndexKeys } from '../store/stored-keys'
@@ -120,7 +120,7 @@ async function writeBackfilled(tx: Tx, model: Model, pending: PendingModel, enti
     const allKeys = readIndexKeys(stored, model)
     // Keys of an earlier attempt, from before the entity was written.
     const stale = pickFreshKeys(pending, allKeys)
-    const [removed, added] = diffRows(toIndexRows(pending.next, stale), after.index)
+    const [removed, added] = diffRows(toIndexRows(getMaintainedIndexes(pending.next), stale), after.index)
     removedRows!.push(...withEntity(stored, removed))
     addedRows!.push(...withEntity(stored, added))
     if (rewords) terms.push([stored.seq, toJointTerms([model, before], [pending.next, after.doc])])

@@ -7,7 +7,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import { IS_SEARCHED, replaceTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { Doc } from '../store/doc'
-import { toIndexKeys, toIndexRows } from '../store/index-keys'
+import { getMaintainedIndexes, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { diffRows, withEntity, writeIndexRows } from '../store/rows'
 import { extractDocumentJson } from '../store/serializer'
 import { readIndexKeys, toStoredKeys } from '../store/stored-keys'
@@ -41,13 +41,17 @@ async function cleanUpNext(tx: Tx, model: Model, form: number, limit?: number): 
     await completeAlteration(tx, state)
     return false
   }
+  const maintained = getMaintainedIndexes(model)
   const [removedRows, addedRows, updates]: unknown[][][] = [[], [], []]
   const terms: [number, string][] = []
   for (const entity of entities) {
     const doc = JSON.parse(extractDocumentJson(entity.shown)) as Doc
     const [old, keys] = [readIndexKeys(entity, model), toIndexKeys(model, doc)]
     if (entity.form === null && Bun.deepEquals(old, keys)) continue
-    const [removed, added] = diffRows(toIndexRows(undefined, old), toIndexRows(model, keys))
+    const [removed, added] = diffRows(
+      toIndexRows({ ...maintained, fields: undefined }, old, entity),
+      toIndexRows(maintained, keys, entity),
+    )
     removedRows!.push(...withEntity(entity, removed))
     addedRows!.push(...withEntity(entity, added))
     updates!.push([extractDocumentJson(entity.shown), toStoredKeys(model, doc, keys), entity.seq])

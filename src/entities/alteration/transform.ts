@@ -1,7 +1,7 @@
 import type { Caller } from '../../blueprints/permissions'
 import { type FieldError, Problem } from '../../core/problem'
 import type { Doc } from '../store/doc'
-import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
+import { getMaintainedIndexes, type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { computeFields, type EntityIdentity } from '../write/computed-fields'
 import { type AlterationPlan, type TransformError, toPendingDocument } from '../write/pending-document'
 
@@ -28,7 +28,7 @@ export async function transformEntity(
   try {
     if (diff.recomputes) doc = await computeFields(next, doc, identity, SYSTEM_CALLER, when)
     const keys = pickFreshKeys(plan, toIndexKeys(next, doc))
-    return { doc, keys, index: toIndexRows(next, keys), errors }
+    return { doc, keys, index: toIndexRows(getMaintainedIndexes(next), keys), errors }
   } catch (error) {
     // A full queue (503) is not an error of the entity.
     if (!(error instanceof Problem && error.status === 400)) throw error

@@ -1,7 +1,10 @@
 import { getModel } from '../../blueprints/blueprints'
+import { addCompoundIndex } from '../../blueprints/compound-indexes'
+import { type CompoundParts, partNumbers, partsKey } from '../../blueprints/compound-parts'
 import { addFieldIndexes, announceIndexChange, getIndexReason, isNeverIndexed } from '../../blueprints/field-indexes'
 import type { Model, ModelField } from '../../blueprints/model'
 import type { IndexReason } from '../../blueprints/shapes'
+import { BoundedMap } from '../../core/bounded-map'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
@@ -27,19 +30,68 @@ export function requestIndex(model: Model, field: ModelField, reason: IndexReaso
   if (!Bun.isMainThread || !lacksIndex(field) || requested.has(name)) return
   requested.add(name)
   inBackground(model, (tenant) =>
-    changeIndex(
+    changeIndexes(
       tenant,
       model.key,
-      field.number,
-      (_, current) => lacksIndex(current),
+      (current) => current.fields.some((one) => one.number === field.number && lacksIndex(one)),
       (tx) => addFieldIndexes(tx, model.key, [[field.number, reason]], 'building'),
     ),
   ).finally(() => requested.delete(name))
 }
 
+const MAX_COMPOUND_INDEXES = 8 // of a blueprint
+const REPLACEABLE_DAYS = 2 // an index that no query has used for so long makes room for another one
+const seenOnce = new BoundedMap<string, true>(10_000)
+
+/**
+ * Has a compound index built in the background when lists have asked for it twice, unless the blueprint has enough of them.
+ * Returns whether the lists have to do without.
+ */
+export function requestCompoundIndex(model: Model, parts: CompoundParts): boolean {
+  if (model.compoundIndexes.some((index) => partsKey(index) === partsKey(parts) && index.state !== 'removing'))
+    return false
+  const isFull = (current: Model) => current.compoundIndexes.length >= MAX_COMPOUND_INDEXES && !findReplaceable(current)
+  if (!Bun.isMainThread || model.alteration || isFull(model)) return true
+  const name = `${model.tenant} ${model._id} ${partsKey(parts)}`
+  if (!seenOnce.has(name)) seenOnce.set(name, true)
+  else if (!requested.has(name)) {
+    requested.add(name)
+    inBackground(model, (tenant) =>
+      changeIndexes(
+        tenant,
+        model.key,
+        (current) =>
+          !current.alteration &&
+          !isFull(current) &&
+          !current.compoundIndexes.some((index) => partsKey(index) === partsKey(parts)) &&
+          partNumbers(parts).every((number) => current.fields.some((field) => field.number === number)),
+        async (tx, current) => {
+          const replaced = current.compoundIndexes.length >= MAX_COMPOUND_INDEXES && findReplaceable(current)
+          if (replaced) await tx.query(RETIRE, [model.key, replaced.number])
+          await addCompoundIndex(tx, model.key, parts)
+        },
+      ),
+    ).finally(() => requested.delete(name))
+  }
+  return false
+}
+
+/** Returns the compound index that was unused for longest, if that is long enough. */
+function findReplaceable({ compoundIndexes }: Model) {
+  const [oldest] = compoundIndexes
+    .filter(({ state }) => state === 'ready')
+    .sort((one, other) => one.used.localeCompare(other.used))
+  return oldest && Date.parse(oldest.used) < now() - REPLACEABLE_DAYS * DAY_MS ? oldest : undefined
+}
+
+const RETIRE = "update field_indexes set state = 'retiring' where blueprint = ? and number = ?"
+
 /** Remembers, to the day, that a query uses the index of a field. */
-export function noteIndexUse(model: Model, { index, number }: ModelField) {
-  if (!index || now() - Date.parse(index.used) < DAY_MS || !Bun.isMainThread) return
+export const noteFieldUse = (model: Model, { index, number }: ModelField) => index && noteIndexUse(model, index, number)
+
+/** Remembers, to the day, that a query uses the index with a number. */
+export function noteIndexUse(model: Model, index: { used: string }, number: number) {
+  if (now() - Date.parse(index.used) < DAY_MS || !Bun.isMainThread) return
   index.used = toIsoString(now())
   inBackground(model, ({ write }) =>
     write((tx) =>
@@ -63,31 +115,35 @@ export async function retireUnusedIndexes(tenant: Tenant & Lease) {
     [now() - UNUSED_DAYS * DAY_MS],
   )
   for (const [key, number] of unused as [string, number][])
-    await changeIndex(tenant, key, Number(number), isDispensable, (tx) =>
-      tx.query("update field_indexes set state = 'retiring' where blueprint = ? and number = ?", [key, number]),
+    await changeIndexes(
+      tenant,
+      key,
+      (model) => isDispensable(model, Number(number)),
+      (tx) => tx.query(RETIRE, [key, number]),
     )
 }
 
-const isDispensable = (model: Model, field: ModelField) => !getIndexReason(model, field)
+function isDispensable(model: Model, number: number) {
+  const field = model.fields.find((one) => one.number === number)
+  return field ? !getIndexReason(model, field) : model.compoundIndexes.some((index) => index.number === number)
+}
 
 const MAX_TRIES = 5
 
-/** Changes whether a field has an index if its model allows it. The work in the background then follows. */
-async function changeIndex(
+/** Changes which indexes a blueprint has if its model allows it. The work in the background then follows. */
+async function changeIndexes(
   tenant: Tenant,
   key: string,
-  number: number,
-  isAllowed: (model: Model, field: ModelField) => boolean,
-  change: (tx: Tx) => Promise<unknown>,
+  isAllowed: (model: Model) => boolean,
+  change: (tx: Tx, model: Model) => Promise<unknown>,
 ) {
   for (let tries = 1; ; tries++) {
     const model = await getModel(tenant, key)
-    const field = model.fields.find((one) => one.number === number)
-    if (!field || !isAllowed(model, field)) return
+    if (!isAllowed(model)) return
     try {
       await writeInvalidating(tenant, 'blueprints', async (tx) => {
         await requireFreshBlueprint(tx, model)
-        await change(tx)
+        await change(tx, model)
         await announceIndexChange(tx, key)
       })
       return resumeIndexing(tenant, key)

@@ -1,10 +1,11 @@
 import type { Model } from '../../blueprints/model'
 import { isOfOneOwner, type RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
-import { noteIndexUse } from '../indexing/index-demand'
+import { noteFieldUse, noteIndexUse } from '../indexing/index-demand'
 import { and, type SqlFragment } from '../store/sql-fragments'
 import { chooseTimeOrderedScan } from './access-path'
 import { estimateRows, thresholds } from './cardinality'
+import { type CompoundRows, findCountedRows } from './compound-index'
 import { findMatchingIds, VALUE_ORDER } from './id-set'
 import type { Query } from './query-parser'
 import { countRows, splitIntoRanges } from './ranges'
@@ -15,7 +16,9 @@ import type { Condition } from './target'
 /** Returns how many entities match. */
 export async function count(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
   const { conditions, search } = query
-  for (const { target } of conditions) if (target.at === 'field') noteIndexUse(model, target.field)
+  for (const { target } of conditions) if (target.at === 'field') noteFieldUse(model, target.field)
+  const counted = findCountedRows(model, rowScope, query)
+  if (counted) return countCompoundRows(db, model, counted)
   if (search === undefined && !rowScope.all && rowScope.user !== undefined && isOfOneOwner(rowScope)) {
     const others = await countOthers(db, model, rowScope.user, conditions)
     if (others !== undefined) return (await count(db, model, { all: true }, query)) - others
@@ -28,6 +31,14 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
       return (await countScan(db, model, fullScan(model), rowScope, [])) - (await countByIndex(db, model, opposite))
   }
   return countScan(db, model, await chooseTimeOrderedScan(db, model, rowScope, query), rowScope, conditions)
+}
+
+/** Counts by a compound index alone. */
+async function countCompoundRows(db: Db, model: Model, { index, where, without }: CompoundRows) {
+  noteIndexUse(model, index, index.number)
+  const [from, by] = ['entity_index i', VALUE_ORDER]
+  const sorted = await countRows(db, { from, where, by })
+  return without ? sorted + (await countRows(db, { from, where: without, by })) : sorted
 }
 
 /**

@@ -1,8 +1,10 @@
+import { nameParts, partsKey } from '../../blueprints/compound-parts'
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { chooseAccessPath } from './access-path'
 import { thresholds } from './cardinality'
+import { adviseCompoundIndex, findCompoundRows } from './compound-index'
 import { resolveLikes } from './like-filter'
 import type { Query } from './query-parser'
 import { type Condition, targetName } from './target'
@@ -54,6 +56,7 @@ export async function describePlan(db: Db, model: Model, rowScope: RowScope, que
   const { scan, indexWalk, candidates } = await chooseAccessPath(db, model, rowScope, resolvedQuery)
   const chosen = candidates.find((one) => one.scan === scan)
   const [covered] = scan.covered
+  const compound = findCompoundRows(model, rowScope, resolvedQuery)
   const driver = indexWalk?.target
     ? targetName(indexWalk.target)
     : chosen
@@ -62,7 +65,9 @@ export async function describePlan(db: Db, model: Model, rowScope: RowScope, que
         ? describeCondition(covered)
         : undefined
   return {
-    driver: { by: indexWalk?.target ? 'order' : scan.by, ...(driver && { of: driver }) },
+    driver: compound
+      ? { by: 'compound', of: nameParts(model, compound.index).join() }
+      : { by: indexWalk?.target ? 'order' : scan.by, ...(driver && { of: driver }) },
     considered: candidates.map(({ condition, rows }) => ({
       of: describeCondition(condition),
       rows,
@@ -70,10 +75,12 @@ export async function describePlan(db: Db, model: Model, rowScope: RowScope, que
       ...(rows >= thresholds.few && { more: true }),
     })),
     left: [
-      ...resolvedQuery.conditions.filter((one) => !scan.covered.includes(one)).map(describeCondition),
+      ...(compound?.left ?? resolvedQuery.conditions.filter((one) => !scan.covered.includes(one))).map(
+        describeCondition,
+      ),
       ...resolvedQuery.likes.map(({ target }) => `${targetName(target)} like`),
     ],
-    indexes: describeIndexes(resolvedQuery),
+    indexes: [...describeIndexes(resolvedQuery), ...describeCompoundIndexes(model, rowScope, resolvedQuery)],
     reach: rowScope.all
       ? 'all'
       : [rowScope.user && 'user', rowScope.workspace && 'workspace'].filter(Boolean).join(', '),
@@ -92,6 +99,17 @@ function describeIndexes({ conditions, likes, order }: Query) {
     state: index?.state ?? 'none',
     ...(index && { reason: index.reason }),
   }))
+}
+
+/** Returns the compound index that serves a query, and the one that would serve it best. */
+function describeCompoundIndexes(model: Model, rowScope: RowScope, query: Query) {
+  const [serving, best] = [findCompoundRows(model, rowScope, query)?.index, adviseCompoundIndex(rowScope, query)]
+  const advised = best && model.compoundIndexes.find((index) => partsKey(index) === partsKey(best))
+  return [...new Set([serving, advised])].flatMap((index) =>
+    index
+      ? { fields: nameParts(model, index), state: index.state, reason: index.reason, serves: index === serving }
+      : [],
+  )
 }
 
 const describeCondition = (condition: Condition | 'reach') =>

@@ -1,10 +1,12 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
+import { noteIndexUse } from '../indexing/index-demand'
 import { shownColumnSql } from '../store/serializer'
 import { and, oneOf, toChunks } from '../store/sql-fragments'
 import { type AccessPath, chooseAccessPath } from './access-path'
 import { ESTIMATE_TTL_MS, estimateRows, thresholds } from './cardinality'
+import { findCompoundRows, readCompoundRows } from './compound-index'
 import type { CursorPosition } from './cursor'
 import { type IndexWalk, type TieGroup, walkIndex } from './index-walk'
 import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
@@ -41,15 +43,27 @@ export async function find<Row extends unknown[]>(
   const cached = position ? undefined : statements.get(name)
   if (cached && cached.until > performance.now()) return toResult(await db.query(cached.sql, cached.params))
 
+  const window = { limit, skip: query.skip, position }
+  const compound = first ? undefined : findCompoundRows(model, rowScope, query)
+  if (compound && isExact(query, position)) {
+    noteIndexUse(model, compound.index, compound.index.number)
+    const page = await readCompoundRows({ ...request, ...compound }, window)
+    if (page && areExact(query, page, columns.length)) return toResult(page)
+  }
   const path = await chooseAccessPath(db, model, rowScope, query)
   const { scan } = path
-  const window = { limit, skip: query.skip, position }
   const rows = path.bounded ? undefined : await findInSteps(request, path, window)
   if (rows) return toResult(rows)
   const statement = buildSelect(request, scan, toOrderTerms(query.order, scan.time, first), window)
   if (!position) statements.set(name, { ...statement, until: performance.now() + ESTIMATE_TTL_MS })
   return toResult(await db.query(statement.sql, statement.params))
 }
+
+/** Returns whether the indexes have the order at a place: they do not have that of texts that begin alike. */
+const isExact = (query: Query, place: unknown[] = []) =>
+  !query.order.some(({ target }, n) => isLongText(target, place[n]))
+const areExact = (query: Query, page: unknown[][], columns: number) =>
+  page.every((row) => isExact(query, row.slice(columns)))
 
 /**
  * Finds a page of a broad query in bounded steps. Returns undefined when the blueprint is small, so that one statement
@@ -61,16 +75,13 @@ async function findInSteps(
   window: PageWindow,
 ): Promise<unknown[][] | undefined> {
   const { db, model, query, columns } = request
-  // The indexes do not have the order of texts that begin alike.
-  const isExact = (place: unknown[] = []) => !query.order.some(({ target }, n) => isLongText(target, place[n]))
-  const areExact = (page: unknown[][]) => page.every((row) => isExact(row.slice(columns.length)))
-  const mayUseIndexes = isExact(window.position)
+  const mayUseIndexes = isExact(query, window.position)
   const page = indexWalk && mayUseIndexes && (await findByWalk(request, indexWalk, window))
-  if (page && areExact(page)) return page
+  if (page && areExact(query, page, columns.length)) return page
   const search = query.search && (await dropUselessPrefixes(db, query.search))
   if (canSortFromSet(request) && mayUseIndexes) {
     const sorted = await sortFromSet({ ...request, query: { ...query, search } }, window)
-    if (areExact(sorted)) return sorted
+    if (areExact(query, sorted, columns.length)) return sorted
   }
   const all = fullScan(model)
   if ((await estimateRows(db, all.from, all.where)) < thresholds.few) return

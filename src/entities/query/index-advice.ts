@@ -2,9 +2,10 @@ import type { Model, ModelField } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { IndexReason } from '../../blueprints/shapes'
 import type { Db } from '../../storage/port'
-import { lacksIndex, noteIndexUse, requestIndex } from '../indexing/index-demand'
+import { lacksIndex, noteFieldUse, requestCompoundIndex, requestIndex } from '../indexing/index-demand'
 import { and } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
+import { adviseCompoundIndex } from './compound-index'
 import type { Query } from './query-parser'
 import { fullScan } from './scans'
 import { scopeSql } from './sql-conditions'
@@ -18,23 +19,27 @@ export async function requestMissingIndexes(
   db: Db,
   model: Model,
   rowScope: RowScope,
-  { conditions, likes, order }: Query,
+  query: Query,
   { bounded, few }: { bounded: boolean; few: boolean },
 ) {
+  const { conditions, likes, order } = query
   const compared = likes.flatMap(({ target }) => toField(target))
   const filtered = conditions.flatMap(({ target }) => toField(target))
   const sorted = order.flatMap(({ target }) => toField(target))
-  for (const field of [...compared, ...filtered, ...sorted]) noteIndexUse(model, field)
+  for (const field of [...compared, ...filtered, ...sorted]) noteFieldUse(model, field)
   const lackingFilter = [...(few ? [] : compared), ...(bounded ? [] : filtered)].filter(lacksIndex)
   const lackingSort = (bounded ? [] : sorted).filter(lacksIndex)
-  if (!(lackingFilter.length + lackingSort.length) || !(await hasManyRows(db, model, rowScope))) return
+  const parts = bounded ? undefined : adviseCompoundIndex(rowScope, query)
+  if (!parts && !(lackingFilter.length + lackingSort.length)) return
+  if (!(await hasManyRows(db, model, rowScope))) return
+  if (parts && !requestCompoundIndex(model, parts)) return
   for (const field of lackingFilter) requestIndex(model, field, 'filter')
   for (const field of lackingSort) requestIndex(model, field, 'sort')
 }
 
 /** Notes that all values of a field are read, and asks for its index if it lacks one, unless there are few rows. */
 export async function requestMissingIndex(db: Db, model: Model, field: ModelField, reason: IndexReason) {
-  noteIndexUse(model, field)
+  noteFieldUse(model, field)
   if (lacksIndex(field) && (await hasManyRows(db, model, { all: true }))) requestIndex(model, field, reason)
 }
 

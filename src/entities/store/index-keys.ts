@@ -1,7 +1,10 @@
-import { isNeverIndexed } from '../../blueprints/field-indexes'
+import type { CompoundParts } from '../../blueprints/compound-parts'
+import { isNeverIndexed, type MaintainedIndexes } from '../../blueprints/field-indexes'
 import { isTruncated, numberKey, numberOf, textKey, textOf } from '../../blueprints/fields/index-key-codec'
 import type { Model, ModelField } from '../../blueprints/model'
 import { badRequest } from '../../core/problem'
+import type { Owners } from '../history/version'
+import { toCompoundPath } from './compound-keys'
 
 /**
  * The index keys by which an entity is found, by labels: `f12` for the field with number 12, `f12.city` for a path into
@@ -66,32 +69,48 @@ function addKeys(keys: IndexKeys, label: string, values: Set<string>) {
   return values.size
 }
 
-/**
- * Returns the index rows of an entity with these keys: those that the writers of a model maintain, those of the given
- * fields, or else all that there may be.
- */
-export function toIndexRows(maintained: Model | ReadonlyMap<number, unknown> | undefined, keys: IndexKeys): IndexRow[] {
-  const numbers = maintained && 'fields' in maintained ? getMaintainedNumbers(maintained) : maintained
-  const rows: IndexRow[] = []
+/** The indexes that an entity may have rows in. All fields count without `fields`. */
+export type IndexSet = Partial<Pick<MaintainedIndexes, 'compound'>> & { fields?: { has(number: number): boolean } }
+
+/** Returns the rows that an entity with these keys and owners has in some indexes; without owners, not in compound ones. */
+export function toIndexRows({ fields, compound = [] }: IndexSet, keys: IndexKeys, owners?: Owners): IndexRow[] {
+  const rows = owners
+    ? compound.map((index) => toCompoundRow(index, keys, owners)).filter((row) => row !== undefined)
+    : []
   for (const label in keys) {
     const values = keys[label]!
     const dot = label.indexOf('.')
     const [number, path] = dot < 0 ? [label.slice(1), ''] : [label.slice(1, dot), label.slice(dot + 1)]
-    if (numbers && !numbers.has(Number(number))) continue
+    if (fields && !fields.has(Number(number))) continue
     for (const value of typeof values === 'string' ? [values] : values) rows.push([Number(number), path, value])
   }
   return rows
 }
 
-const maintainedNumbers = new WeakMap<Model, Set<number>>()
+/** Returns the row of an entity in a compound index, unless it lacks one of the values that the index leads by. */
+function toCompoundRow(
+  { number, equal, order }: CompoundParts & { number: number },
+  keys: IndexKeys,
+  owners: Owners,
+): IndexRow | undefined {
+  const values = equal.map((part) => (typeof part === 'number' ? keys[fieldLabel({ number: part })] : owners[part]))
+  if (!values.every((value) => typeof value === 'string')) return
+  const sorted = order === null ? '' : keys[fieldLabel({ number: order })]
+  return [number, toCompoundPath(values, sorted === undefined), (sorted as string | undefined) ?? '']
+}
 
-/** Returns the numbers of the fields whose index has to have the rows of every entity. */
-function getMaintainedNumbers(model: Model) {
-  const existing = maintainedNumbers.get(model)
+const maintainedIndexes = new WeakMap<Model, Required<IndexSet>>()
+
+/** Returns the indexes that the writers of a model maintain. */
+export function getMaintainedIndexes(model: Model): Required<IndexSet> {
+  const existing = maintainedIndexes.get(model)
   if (existing) return existing
-  const numbers = new Set(model.fields.filter(isMaintained).map(({ number }) => number))
-  maintainedNumbers.set(model, numbers)
-  return numbers
+  const indexes = {
+    fields: new Set(model.fields.filter(isMaintained).map(({ number }) => number)),
+    compound: model.compoundIndexes.filter(({ state }) => state !== 'removing'),
+  }
+  maintainedIndexes.set(model, indexes)
+  return indexes
 }
 
 /** The maximum length of a path into an object, in characters. */

@@ -1,5 +1,8 @@
+import { partNumbers } from '../../blueprints/compound-parts'
+import type { MaintainedIndexes } from '../../blueprints/field-indexes'
 import type { Model, ModelField } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
+import type { Owners } from '../history/version'
 import type { Doc } from './doc'
 import { fieldLabel, type IndexKeys, isSingleValued } from './index-keys'
 import { extractDocumentJson } from './serializer'
@@ -69,33 +72,44 @@ function addDerivedKeys(keys: IndexKeys, doc: Doc, fields: DerivableFields): Ind
   return keys
 }
 
-/** Returns the index keys that are left to the documents of entities, of all fields with an index, by the entities' `seq`. */
-export async function readDerivedKeys(db: Pick<Db, 'query'>, blueprint: string, entities: number[]) {
-  const fields = (await db.query(
-    `select f.number, f.key from field_indexes i join fields f on f.number = i.number
-     where i.blueprint = ? and i.state <> 'removing' and i.reason <> 'list or object'`,
-    [blueprint],
-  )) as [number, string][]
-  const found = new Map<number, IndexKeys>()
-  if (!fields.length) return found
+/**
+ * Returns the index keys that are left to the documents of entities, of all fields in these indexes, and the owners of the
+ * entities, by their `seq`.
+ */
+export async function readDerivedKeys(
+  db: Pick<Db, 'query'>,
+  blueprint: string,
+  { fields: indexed, compound }: MaintainedIndexes,
+  entities: number[],
+) {
+  const numbers = new Set([
+    ...[...indexed].flatMap(([number, reason]) => (reason === 'list or object' ? [] : [number])),
+    ...compound.flatMap(partNumbers),
+  ])
+  const found = new Map<number, { keys: IndexKeys; owners: Owners }>()
+  if (!numbers.size) return found
+  const fields = (
+    (await db.query('select number, key from fields where blueprint = ?', [blueprint])) as [number, string][]
+  ).filter(([number]) => numbers.has(Number(number)))
   const labels = fields.map(([number]) => fieldLabel({ number }))
-  const columns = fields.map(() => `case when substr(e.shown, 1, 1) = '{' then e.shown ->> ? end`).join(', ')
+  const columns = fields.map(() => `case when substr(e.shown, 1, 1) = '{' then e.shown ->> ? end`)
   for (const chunk of toChunks(entities)) {
     const { sql, params } = oneOf('e.seq', chunk)
     const keys = fields.map(([, key]) => key)
-    for (const [seq, ...values] of await db.query(`select e.seq, ${columns} from entities e where ${sql}`, [
+    const selected = ['e.seq', 'e."user"', 'e.workspace', ...columns].join(', ')
+    for (const [seq, user, workspace, ...values] of await db.query(`select ${selected} from entities e where ${sql}`, [
       ...keys,
       ...params,
     ]))
-      found.set(
-        Number(seq),
-        Object.fromEntries(
+      found.set(Number(seq), {
+        owners: { user, workspace } as Owners,
+        keys: Object.fromEntries(
           labels.flatMap((label, at) => {
             const key = toDerivedKey(values[at])
             return key === undefined ? [] : [[label, key]]
           }),
         ),
-      )
+      })
   }
   return found
 }

@@ -144,7 +144,7 @@ export async function deleteEntities(
     if (!wave.length) wave = await resolveRestricted(filterRemovable)
     for (const row of wave) {
       removed.set(row.seq, row)
-      rows += toIndexRows(undefined, JSON.parse(row.keys)).length
+      rows += toIndexRows({}, JSON.parse(row.keys)).length
     }
     if (
       removed.size > first.length + MAX_CASCADED_ENTITIES ||
@@ -225,7 +225,7 @@ export const toDeletedEntity = (
 
 /** Returns the first entities, as many as one transaction should delete, but at least one. */
 export const takeBatch = <Row extends Pick<StoredEntity, 'keys'>>(entities: Row[]): Row[] =>
-  takeWithinSize(entities, MAX_STATEMENTS_PER_WRITE, ({ keys }) => 1 + toIndexRows(undefined, JSON.parse(keys)).length)
+  takeWithinSize(entities, MAX_STATEMENTS_PER_WRITE, ({ keys }) => 1 + toIndexRows({}, JSON.parse(keys)).length)
 
 /** Removes entities with all rows of the index that they may have, regardless of the current model. */
 export async function deleteRows(
@@ -247,11 +247,13 @@ export async function deleteRows(
     const derived = await readDerivedKeys(
       tx,
       blueprint,
+      maintained,
       group.map(({ seq }) => seq),
     )
     for (const { seq, keys, created } of group) {
-      const all = { ...derived.get(seq), ...(JSON.parse(keys) as IndexKeys) }
-      rows.push(...toIndexRows(maintained, all).map((row) => [...row, created, seq]))
+      const more = derived.get(seq)
+      const all = { ...more?.keys, ...(JSON.parse(keys) as IndexKeys) }
+      rows.push(...toIndexRows(maintained, all, more?.owners).map((row) => [...row, created, seq]))
     }
   }
   const seqs = entities.map(({ seq }) => seq)

@@ -8,7 +8,7 @@ import { appendCreations } from '../history/version-log'
 import { addTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc } from '../store/doc'
-import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
+import { getMaintainedIndexes, type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { INSERT_INDEX_ROW, type ShownRow } from '../store/rows'
 import { extractDocumentJson, packEntity, toStoredId } from '../store/serializer'
 import { toStoredKeys } from '../store/stored-keys'
@@ -86,7 +86,7 @@ export type PreparedEntity = { time: number; shown: string; draft: EntityDraft; 
 /** @throws 400 for an entity that is too large */
 export function prepareEntity(model: Model, draft: EntityDraft, time = now()): PreparedEntity {
   const { _id, identifier, user, workspace, doc, keys } = draft
-  const [text, index] = [JSON.stringify(doc), toIndexRows(model, keys)]
+  const [text, index] = [JSON.stringify(doc), toIndexRows(getMaintainedIndexes(model), keys, draft)]
   assertSize(text)
   const shown = packEntity({ _id, identifier, user, workspace, created: time, updated: time }, text)
   return { time, shown, draft, index }

@@ -11,7 +11,7 @@ import { appendChange, SET_LATEST_VERSION, toNextVersion } from '../history/vers
 import { replaceTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc, Doc } from '../store/doc'
-import { toIndexKeys, toIndexRows } from '../store/index-keys'
+import { getMaintainedIndexes, type IndexSet, toIndexKeys, toIndexRows } from '../store/index-keys'
 import {
   diffRows,
   LATEST_VERSION_COLUMNS,
@@ -78,7 +78,7 @@ export async function updateEntity(
 }
 
 /** Who replaces an entity, and when, for its history, and the indexes that are maintained, by default those of the model. */
-type Replacement = { author?: string; at?: number; maintained?: Model | ReadonlyMap<number, unknown> }
+type Replacement = { author?: string; at?: number; maintained?: IndexSet }
 
 /**
  * Writes an entity over its previous state. The statements run in order but are awaited together, in one round trip.
@@ -89,13 +89,17 @@ export async function replaceEntity(
   before: LoggedEntity & Owners & LatestVersion & Pick<EntityHeader, 'updated'>,
   row: StoredEntity,
   { searched, logged, tracked }: BlueprintFeatures,
-  { author, at = row.updated, maintained = model }: Replacement = {},
+  { author, at = row.updated, maintained = getMaintainedIndexes(model) }: Replacement = {},
 ) {
   const { seq, user, workspace, shown, keys, updated } = row
   // During an alteration, there may be rows of new or retired fields.
   const [removedRows, addedRows] = diffRows(
-    toIndexRows(isAltering(model) ? undefined : maintained, readIndexKeys(before, model)),
-    toIndexRows(maintained, readIndexKeys(row, model)),
+    toIndexRows(
+      isAltering(model) ? { ...maintained, fields: undefined } : maintained,
+      readIndexKeys(before, model),
+      before,
+    ),
+    toIndexRows(maintained, readIndexKeys(row, model), row),
   )
   const text = extractDocumentJson(shown)
   const history = historyOf(model)

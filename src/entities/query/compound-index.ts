@@ -1,0 +1,204 @@
+import type { CompoundParts, OwnerColumn } from '../../blueprints/compound-parts'
+import { type CompoundIndex, isNeverIndexed } from '../../blueprints/field-indexes'
+import type { Model } from '../../blueprints/model'
+import type { RowScope } from '../../blueprints/permissions'
+import { toCompoundPath } from '../store/compound-keys'
+import { and, fragment, type SqlFragment } from '../store/sql-fragments'
+import { isAbout } from './id-set'
+import { isCreated, matchesIndexOrder, type SortPosition } from './order'
+import type { Query } from './query-parser'
+import type { FindRequest, PageWindow } from './select-sql'
+import { comparisonSql, conditionSql, scopeSql } from './sql-conditions'
+import type { Condition, Predicate, Target } from './target'
+
+type Part = number | OwnerColumn
+
+/** The values that the entities of a query have, by fields and owners, and what stands for each: a condition or the row scope. */
+type KnownValues = Map<Part, { value: string; by: Condition | 'scope' }>
+
+/** The rows of a compound index that a query reads. Entities without a value of the sort field come last. */
+export type CompoundRows = {
+  index: CompoundIndex
+  where: SqlFragment
+  without: SqlFragment | undefined
+  /** The conditions that are left to be checked on each entity. */
+  left: Condition[]
+  /** The SQL for what is left; undefined when the rows are exactly the matching entities. */
+  rest: SqlFragment | undefined
+}
+
+const OWNER_COLUMNS: Partial<Record<string, OwnerColumn>> = { 'e."user"': 'user', 'e.workspace': 'workspace' }
+
+/** Returns the values that all entities of a query have; undefined when it asks for two values of one owner. */
+function readKnownValues(rowScope: RowScope, { conditions }: Pick<Query, 'conditions'>): KnownValues | undefined {
+  const values: KnownValues = new Map()
+  for (const condition of conditions) {
+    const part = toPart(condition)
+    if (part === undefined || values.has(part)) continue
+    values.set(part, { value: `${(condition as Predicate & { is: 'in' }).values[0]}`, by: condition })
+  }
+  for (const [part, value] of scopeValues(rowScope) ?? []) {
+    const known = values.get(part)
+    if (known && known.value !== value) return
+    if (!known) values.set(part, { value, by: 'scope' })
+  }
+  return values
+}
+
+/** Returns what a condition is about if it asks for one value that entities have at most once. */
+function toPart({ target, ...test }: Condition): Part | undefined {
+  if (test.is !== 'in' || test.values.length !== 1) return
+  if (target.at === 'column') return OWNER_COLUMNS[target.column]
+  if (target.single && !target.path && !isNeverIndexed(target.field)) return target.field.number
+}
+
+/** Returns the owners that the entities in a row scope have; undefined when they have one or another. */
+function scopeValues(rowScope: RowScope): [OwnerColumn, string][] | undefined {
+  if (rowScope.all) return []
+  const { user, within, workspace } = rowScope
+  if (workspace !== undefined) return user === undefined ? [['workspace', workspace]] : undefined
+  if (user === undefined) return
+  return [['user', user], ...(within === undefined ? [] : [['workspace', within] as [OwnerColumn, string]])]
+}
+
+/** Returns the field that a query sorts by, null for time, or undefined when no compound index has the order. */
+function readSortField({ order, search }: Query): number | null | undefined {
+  const [first] = order
+  if (search !== undefined || !first || !matchesIndexOrder(order, first)) return
+  const { target } = first
+  if (isCreated(target)) return null
+  return target.at === 'field' && target.single && !isNeverIndexed(target.field) ? target.field.number : undefined
+}
+
+/** Returns the rows of the compound index that leads to the matching entities in the order of the query, if there is one. */
+export function findCompoundRows(model: Model, rowScope: RowScope, query: Query): CompoundRows | undefined {
+  if (!model.compoundIndexes.length) return
+  const order = readSortField(query)
+  const values = order === undefined ? undefined : readKnownValues(rowScope, query)
+  if (!values) return
+  const [index] = model.compoundIndexes
+    .filter((one) => one.state === 'ready' && one.order === order && one.equal.every((part) => values.has(part)))
+    .sort((one, other) => other.equal.length - one.equal.length)
+  return index && toCompoundRows(index, values, rowScope, query, query.order[0]!.target)
+}
+
+/** Returns the rows of a compound index that alone tells how many entities match, if there is one. */
+export function findCountedRows(model: Model, rowScope: RowScope, query: Query): CompoundRows | undefined {
+  if (!model.compoundIndexes.length || query.search !== undefined) return
+  const values = readKnownValues(rowScope, query)
+  if (!values) return
+  for (const index of model.compoundIndexes) {
+    if (index.state !== 'ready' || !index.equal.every((part) => values.has(part))) continue
+    const target = query.conditions.find(
+      ({ target }) => target.at === 'field' && target.field.number === index.order,
+    )?.target
+    const rows = toCompoundRows(index, values, rowScope, query, target)
+    if (!rows.rest) return rows
+  }
+}
+
+function toCompoundRows(
+  index: CompoundIndex,
+  values: KnownValues,
+  rowScope: RowScope,
+  { conditions }: Pick<Query, 'conditions'>,
+  sortedBy: Target | undefined,
+): CompoundRows {
+  const used = index.equal.map((part) => values.get(part)!)
+  const ranges = conditions.filter((one) => sortedBy && isAbout(sortedBy, one) && one.is !== 'not in')
+  const covered = new Set<unknown>([...used.map(({ by }) => by), ...ranges])
+  const scope = scopeValues(rowScope)
+  const isScopeCovered = scope?.every(([part]) => index.equal.includes(part))
+  const left = conditions.filter((one) => !covered.has(one))
+  const rest = [...(isScopeCovered ? [] : scopeSql(rowScope)), ...left.map(conditionSql)]
+  const keys = used.map(({ value }) => value)
+  const at = (isWithout: boolean) =>
+    fragment('i.field = ? and i.path = ?', index.number, toCompoundPath(keys, isWithout))
+  const column = index.order === null ? 'i.created' : 'i.value'
+  return {
+    index,
+    where: and([at(false), ...ranges.map((one) => comparisonSql(column, one as Predicate))]),
+    without: index.order === null || ranges.length ? undefined : at(true),
+    left,
+    rest: rest.length ? and(rest) : undefined,
+  }
+}
+
+/** Returns the compound index that would answer a query best, unless the index of one field or column does. */
+export function adviseCompoundIndex(rowScope: RowScope, query: Query): CompoundParts | undefined {
+  const order = readSortField(query)
+  if (order === undefined) return
+  return toUsefulParts(readKnownValues(rowScope, query), order)
+}
+
+/** Returns the compound index that would tell how many entities match. */
+export function adviseCountedIndex(rowScope: RowScope, query: Query): CompoundParts | undefined {
+  const values = readKnownValues(rowScope, query)
+  const others = query.conditions.filter((one) => !values?.values().some(({ by }) => by === one))
+  const [{ target, is } = {}] = others
+  if (others.length > 1) return
+  if (!others.length) return toUsefulParts(values, null)
+  if (is === 'between' && target?.at === 'field' && target.single && !isNeverIndexed(target.field))
+    return toUsefulParts(values, target.field.number)
+}
+
+function toUsefulParts(values: KnownValues | undefined, order: number | null): CompoundParts | undefined {
+  const equal = [...(values?.keys() ?? [])].filter((part) => part !== order)
+  // Of one value in order of time, the index of the field has them; of owners, the indexes of entities.
+  const isUseful =
+    equal.length + (order === null ? 0 : 1) > 1 && [...equal, order].some((part) => typeof part === 'number')
+  return isUseful && equal.length ? { equal, order } : undefined
+}
+
+const MAX_SKIPPED_ROWS = 10_000
+/** Of the rows that have to be checked, so many times those of the page are tried. */
+const TRIED_PAGES = 4
+
+/**
+ * Returns a page of the rows of a compound index: the columns of the entities, then their values of all terms. Returns
+ * undefined when too few of the first rows match, or when the page begins far from the first.
+ */
+export async function readCompoundRows(
+  { db, columns, query, index: { order }, where, without, rest }: FindRequest & CompoundRows,
+  { limit, skip, position }: PageWindow,
+): Promise<unknown[][] | undefined> {
+  if (skip > MAX_SKIPPED_ROWS) return
+  const direction = query.order[0]!.descending ? 'desc' : 'asc'
+  const sign = query.order[0]!.descending ? '<' : '>'
+  const isSorted = order !== null
+  const terms = (isWithout: boolean) => [
+    ...(isSorted ? [isWithout ? 'null' : 'n.value'] : []),
+    ...['n.created', 'n.seq'],
+  ]
+  const read = (rows: SqlFragment, isWithout: boolean, limit: number, skip: number, after: SortPosition = []) => {
+    const by = isSorted && !isWithout ? ['i.value', 'i.created', 'i.entity'] : ['i.created', 'i.entity']
+    const past = after.length
+      ? [fragment(`(${by.join(', ')}) ${sign} (${by.map(() => '?').join(', ')})`, ...after)]
+      : []
+    const { sql, params } = and([rows, ...past])
+    const sortBy = (names: string[]) => names.map((name) => `${name} ${direction}`).join(', ')
+    const ordered = `select i.value as value, i.created as created, i.entity as seq from entity_index i
+      where ${sql} order by ${sortBy(by)} limit ? offset ?`
+    const select = `select ${[...columns, ...terms(isWithout)].join(', ')} from (${ordered}) as n cross join entities e
+       where e.seq = n.seq`
+    const outerOrder = sortBy(isSorted && !isWithout ? ['n.value', 'n.created', 'n.seq'] : ['n.created', 'n.seq'])
+    if (!rest) return db.query(`${select} order by ${outerOrder}`, [...params, limit, skip])
+    const tried = TRIED_PAGES * (limit + skip)
+    const page = [...params, tried, 0, ...rest.params, limit, skip]
+    return db.query(`${select} and ${rest.sql} order by ${outerOrder} limit ? offset ?`, page)
+  }
+  if (rest) {
+    const page = position?.[0] === null ? [] : await read(where, false, limit, skip, position)
+    return page.length === limit ? page : undefined
+  }
+  if (isSorted && position?.[0] === null) return without ? read(without, true, limit, skip, position.slice(1)) : []
+  const page = await read(where, false, limit, skip, position)
+  if (page.length === limit || !without) return page
+  const passed = page.length || !skip ? 0 : skip - (await countRowsAt(where))
+  return [...page, ...(await read(without, true, limit - page.length, passed))]
+
+  async function countRowsAt({ sql, params }: SqlFragment) {
+    const [row] = await db.query(`select count(*) from entity_index i where ${sql}`, params)
+    return Number(row![0])
+  }
+}
