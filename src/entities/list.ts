@@ -1,6 +1,7 @@
 import type { PublicCtx } from '../accounts/context'
+import { getModel } from '../blueprints/blueprints'
 import type { Model } from '../blueprints/model'
-import { type RowScope, requireRowScope } from '../blueprints/permissions'
+import { type RowScope, requireRowScope, rowScopeOf } from '../blueprints/permissions'
 import { badRequest, Problem } from '../core/problem'
 import { createJsonResponse } from '../core/response'
 import { limitCostlyRequest } from '../limits/request-limit'
@@ -10,6 +11,7 @@ import { listAsOf } from './history/as-of-list'
 import { parseAsOf } from './history/version-reads'
 import { populatePage } from './populate/populate'
 import { createPopulatePlan } from './populate/populate-plan'
+import { findCompoundRows } from './query/compound-index'
 import { type CursorPosition, decodeCursor, encodeCursor } from './query/cursor'
 import { explainQuery } from './query/explain'
 import { readFairly } from './query/fair-reads'
@@ -40,8 +42,20 @@ export async function list(originalCtx: PublicCtx, key: string, request: Request
     originalCtx,
     request,
     (db) => readConsistently(ctx, key, (model) => readList(originalCtx, ctx, db, model, request)),
-    { name: 'list', args: [key], receive: (response) => response },
+    { name: 'list', args: [key], receive: (response) => response, isSmall: () => isSmallList(ctx, key, request) },
   )
+}
+
+/** Tells whether a compound index has the page of a list, so that no more rows than these are read. */
+function isSmallList(ctx: PublicCtx, key: string, request: Request): boolean {
+  const model = getModel(ctx, key)
+  if (model instanceof Promise || !model.compoundIndexes.length) return false
+  const { search, asOf } = splitPageOptions(getQueryString(request))
+  const query = parseQuery(model, ctx.actor, search)
+  const rowScope = rowScopeOf(model, 'read', ctx.actor)
+  if (asOf !== undefined || query.count || query.limit > ENTITIES_PER_READ || !rowScope) return false
+  const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
+  return !!rows && !rows.rest
 }
 
 async function readList(

@@ -8,7 +8,13 @@ import type { ThreadRead } from '../../tenancy/thread-messages'
 import { COSTLY_READ_LIMITS } from './read-costs'
 
 /** A read that a reader thread can answer, by its name, and how its answer becomes the result. */
-export type ThreadedRead<T> = { name: string; args: string[]; receive(response: Response): T | Promise<T> }
+export type ThreadedRead<T> = {
+  name: string
+  args: string[]
+  receive(response: Response): T | Promise<T>
+  /** Tells whether the read is known to be small, although another one of its shape was costly. */
+  isSmall?(): boolean
+}
 
 /**
  * Returns what a reader thread answers.
