@@ -166,26 +166,28 @@ export async function readCompoundRows(
   const direction = query.order[0]!.descending ? 'desc' : 'asc'
   const sign = query.order[0]!.descending ? '<' : '>'
   const isSorted = order !== null
-  const terms = (isWithout: boolean) => [
-    ...(isSorted ? [isWithout ? 'null' : 'n.value'] : []),
-    ...['n.created', 'n.seq'],
-  ]
+  const sortBy = (names: string[]) => names.map((name) => `${name} ${direction}`).join(', ')
   const read = (rows: SqlFragment, isWithout: boolean, limit: number, skip: number, after: SortPosition = []) => {
     const by = isSorted && !isWithout ? ['i.value', 'i.created', 'i.entity'] : ['i.created', 'i.entity']
     const past = after.length
       ? [fragment(`(${by.join(', ')}) ${sign} (${by.map(() => '?').join(', ')})`, ...after)]
       : []
     const { sql, params } = and([rows, ...past])
-    const sortBy = (names: string[]) => names.map((name) => `${name} ${direction}`).join(', ')
-    const ordered = `select i.value as value, i.created as created, i.entity as seq from entity_index i
-      where ${sql} order by ${sortBy(by)} limit ? offset ?`
-    const select = `select ${[...columns, ...terms(isWithout)].join(', ')} from (${ordered}) as n cross join entities e
-       where e.seq = n.seq`
-    const outerOrder = sortBy(isSorted && !isWithout ? ['n.value', 'n.created', 'n.seq'] : ['n.created', 'n.seq'])
-    if (!rest) return db.query(`${select} order by ${outerOrder}`, [...params, limit, skip])
-    const tried = TRIED_PAGES * (limit + skip)
-    const page = [...params, tried, 0, ...rest.params, limit, skip]
-    return db.query(`${select} and ${rest.sql} order by ${outerOrder} limit ? offset ?`, page)
+    const ordered = `from entity_index i where ${sql} order by ${sortBy(by)} limit ? offset ?`
+    if (rest) return readFirstMatching(ordered, params, limit, skip)
+    // Not by a join, which PostgreSQL would turn round when it expects few rows.
+    const selected = columns.map((column) => `(select ${column} from entities e where e.seq = i.entity)`)
+    const terms = [...(isSorted ? [isWithout ? 'null' : 'i.value'] : []), 'i.created', 'i.entity']
+    return db.query(`select ${[...selected, ...terms].join(', ')} ${ordered}`, [...params, limit, skip])
+  }
+  const readFirstMatching = (ordered: string, params: unknown[], limit: number, skip: number) => {
+    const terms = [...(isSorted ? ['n.value'] : []), 'n.created', 'n.seq']
+    const index = `select i.value as value, i.created as created, i.entity as seq ${ordered}`
+    return db.query(
+      `select ${[...columns, ...terms].join(', ')} from (${index}) as n cross join entities e
+       where e.seq = n.seq and ${rest!.sql} order by ${sortBy(terms)} limit ? offset ?`,
+      [...params, TRIED_PAGES * (limit + skip), 0, ...rest!.params, limit, skip],
+    )
   }
   if (rest) {
     const page = position?.[0] === null ? [] : await read(where, false, limit, skip, position)
