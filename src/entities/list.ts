@@ -9,9 +9,10 @@ import type { Db } from '../storage/port'
 import { trackChanges } from './changes/tracked-changes'
 import { listAsOf } from './history/as-of-list'
 import { parseAsOf } from './history/version-reads'
+import { requestCompoundIndex } from './indexing/index-demand'
 import { populatePage } from './populate/populate'
 import { createPopulatePlan } from './populate/populate-plan'
-import { findCompoundRows } from './query/compound-index'
+import { adviseCompoundIndex, findCompoundRows } from './query/compound-index'
 import { type CursorPosition, decodeCursor, encodeCursor } from './query/cursor'
 import { explainQuery } from './query/explain'
 import { readFairly } from './query/fair-reads'
@@ -42,20 +43,28 @@ export async function list(originalCtx: PublicCtx, key: string, request: Request
     originalCtx,
     request,
     (db) => readConsistently(ctx, key, (model) => readList(originalCtx, ctx, db, model, request)),
-    { name: 'list', args: [key], receive: (response) => response, isSmall: () => isSmallList(ctx, key, request) },
+    {
+      name: 'list',
+      args: [key],
+      receive: (response) => response,
+      reconsider: () => reconsiderCostlyList(ctx, key, request),
+    },
   )
 }
 
-/** Tells whether a compound index has the page of a list, so that no more rows than these are read. */
-function isSmallList(ctx: PublicCtx, key: string, request: Request): boolean {
+/** Tells whether a compound index has the page of a list, so that no more rows than these are read; or else asks for it. */
+function reconsiderCostlyList(ctx: PublicCtx, key: string, request: Request): boolean {
   const model = getModel(ctx, key)
-  if (model instanceof Promise || !model.compoundIndexes.length) return false
+  if (model instanceof Promise) return false
   const { search, asOf } = splitPageOptions(getQueryString(request))
   const query = parseQuery(model, ctx.actor, search)
   const rowScope = rowScopeOf(model, 'read', ctx.actor)
   if (asOf !== undefined || query.count || query.limit > ENTITIES_PER_READ || !rowScope) return false
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
-  return !!rows && !rows.rest
+  if (rows) return !rows.rest
+  const parts = adviseCompoundIndex(rowScope, query)
+  if (parts) requestCompoundIndex(model, parts)
+  return false
 }
 
 async function readList(

@@ -143,7 +143,7 @@ export async function readFairly<T>(
   threaded?: ThreadedRead<T>,
 ): Promise<T> {
   const canUseThread = !!threaded && hasReaderThreads(ctx.place) && (!ctx.place.cluster || isPopulated(request))
-  const isCostly = canUseThread && isKnownCostly(ctx, request, threaded) && !threaded.isSmall?.()
+  const isCostly = canUseThread && isKnownCostly(ctx, request, threaded) && !threaded.reconsider?.()
   const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, canUseThread)
   try {
     const result = await read(isCostly ? createCostlyDb(reads.db) : reads.db)

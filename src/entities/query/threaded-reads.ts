@@ -12,8 +12,8 @@ export type ThreadedRead<T> = {
   name: string
   args: string[]
   receive(response: Response): T | Promise<T>
-  /** Tells whether the read is known to be small, although another one of its shape was costly. */
-  isSmall?(): boolean
+  /** Tells whether the main thread can answer the read after all, although another one of its shape was costly. */
+  reconsider?(): boolean
 }
 
 /**

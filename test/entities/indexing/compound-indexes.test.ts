@@ -1,14 +1,15 @@
 import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { getModel } from '../../../src/blueprints/blueprints'
 import type { CompoundParts } from '../../../src/blueprints/compound-parts'
-import { moveClock } from '../../../src/core/clock'
+import { DAY_MS, moveClock } from '../../../src/core/clock'
 import { requestCompoundIndex } from '../../../src/entities/indexing/index-demand'
 import { seededRandom } from '../../blueprints/seeded-random'
 import { databaseUrl } from '../../storage/engines'
 import { fullAccessRules } from '../../test-tenant'
 import { waitUntil } from '../../wait-until'
-import { createThingsFixture, type Entity, identifiers, nextPagePath } from '../fixtures'
+import { createThingsFixture, type Entity, identifiers, importThings, nextPagePath } from '../fixtures'
 import { type Filter, referenceModel, toQueryString } from '../query/reference-model'
+import { withThresholds } from '../query/small-thresholds'
 
 setDefaultTimeout(120_000)
 
@@ -155,4 +156,99 @@ describe('lists by compound indexes', () => {
       if (order !== 'name') expect(body.statements.length, path).toBeLessThanOrEqual(2)
     }
   })
+})
+
+describe('the making of compound indexes', () => {
+  const createContacts = async (count = 60) => {
+    const own = await createThingsFixture(fields)
+    await importThings(
+      own,
+      Array.from({ length: count }, (_, n) => ({
+        identifier: `c${n}`,
+        stage: n % 2 ? 'won' : 'lost',
+        active: n % 3 > 0,
+        worth: n,
+        ...{ born: '2026-01-31', code: n % 2 ? 'a' : 'b', name: n % 3 ? 'x' : 'y' },
+      })),
+    )
+    const admin = own.as('admin')
+    const listCompound = async () =>
+      ((await admin.get('/blueprints/things/indexes')).body as { fields: string[]; state: string }[]).filter(
+        ({ fields }) => fields.length > 1,
+      )
+    const settled = (count: number) =>
+      waitUntil(listCompound, (found) => found.length === count && found.every(({ state }) => state === 'ready'))
+    const found = async (query: string) => identifiers((await admin.get(`${own.path}?${query}`)).body)
+    const rowsOf = async () =>
+      Number((await own.tenant.db.query('select count(*) from entity_index where field < 0'))[0]![0])
+    return { ...own, admin, listCompound, settled, found, rowsOf }
+  }
+  const WON = 'stage=won&active=true&$sort=-worth&$limit=3'
+
+  test('the second broad list of a shape has its index built, and the first one does not', () =>
+    withThresholds('small', async () => {
+      const { found, listCompound, settled, rowsOf } = await createContacts()
+      const first = await found(WON)
+      expect(await listCompound()).toEqual([])
+      expect(await found('stage=lost&active=true&$sort=-worth&$limit=3')).toEqual(['c58', 'c56', 'c52'])
+      expect(await settled(1)).toMatchObject([{ field: 'stage', fields: ['stage', 'active', 'worth'], reason: 'list' }])
+      expect(await rowsOf()).toBe(60)
+      expect(await found(WON)).toEqual(first)
+      expect(first).toEqual(['c59', 'c55', 'c53'])
+    }))
+
+  test('a list of few entities has no compound index built', async () => {
+    const { found, listCompound } = await createContacts()
+    for (let n = 0; n < 3; n++) await found(WON)
+    expect(await listCompound()).toEqual([])
+  })
+
+  test('a renamed field stays in its index, and an index goes when one of its fields is removed or converted', () =>
+    withThresholds('small', async () => {
+      const { admin, found, listCompound, settled, rowsOf } = await createContacts()
+      for (let n = 0; n < 2; n++) await found(WON)
+      await settled(1)
+      const renamed = fields.map((one) => (one.key === 'stage' ? { ...one, key: 'step', renamedFrom: 'stage' } : one))
+      expect((await admin.put('/blueprints/things', { fields: renamed })).status).toBe(200)
+      expect(await settled(1)).toMatchObject([{ fields: ['step', 'active', 'worth'] }])
+      expect(await found(WON.replace('stage', 'step'))).toEqual(['c59', 'c55', 'c53'])
+      const listed = renamed.map((one) => (one.key === 'step' ? { ...one, multi: true } : one))
+      expect((await admin.put('/blueprints/things', { fields: listed })).status).toBe(200)
+      await settled(0)
+      expect(await rowsOf()).toBe(0)
+      const answer = ['c59', 'c55', 'c53']
+      // Not while the former values are cleaned up.
+      await waitUntil(async () => {
+        expect(await found(WON.replace('stage', 'step'))).toEqual(answer)
+        return `${(await listCompound()).map(({ fields }) => fields)}` === 'active,worth'
+      })
+      await settled(1)
+      expect(await found(WON.replace('stage', 'step'))).toEqual(answer)
+      const shortened = listed.filter(({ key }) => key !== 'active')
+      expect((await admin.put('/blueprints/things', { fields: shortened })).status).toBe(200)
+      await settled(0)
+      expect(await rowsOf()).toBe(0)
+    }))
+
+  test('a thousand shapes get eight indexes, and another one once one of them is unused', () =>
+    withThresholds('small', async () => {
+      const { found, settled, listCompound } = await createContacts()
+      const filters = { stage: 'won', active: 'true', born: '2026-01-31', code: 'a', name: 'x' }
+      const shapesOf = Object.entries(filters).flatMap(([key, value]) =>
+        Object.keys(filters).map((order) => `${key}=${value}&$sort=${order}`),
+      )
+      // Of many that are asked for at once, some are given up until they are asked for again.
+      await waitUntil(async () => {
+        for (const query of shapesOf) await found(query)
+        return (await listCompound()).length === 8
+      })
+      for (const query of shapesOf) await found(query)
+      await settled(8)
+      moveClock(Date.now() + 3 * DAY_MS)
+      for (let n = 0; n < 2; n++) await found(WON)
+      await waitUntil(listCompound, (list) =>
+        list.some(({ fields, state }) => `${fields}` === 'stage,active,worth' && state === 'ready'),
+      )
+      await settled(8)
+    }))
 })
