@@ -1,4 +1,5 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
+import { type Awaitable, andThen } from '../core/awaitable'
 import { BoundedMap } from '../core/bounded-map'
 import { now, toIsoString } from '../core/clock'
 import { sha256 } from '../core/crypto'
@@ -103,20 +104,22 @@ export const readBearerToken = ({ headers }: Request) =>
 export const isApiToken = (text: string) => API_TOKEN_PATTERN.test(text)
 
 /**
- * Returns the actor of an access token.
+ * Returns the actor of an access token, without a promise when both are cached.
  * @throws 401 UNAUTHENTICATED when the token is invalid or expired, or its session has ended, or its user was deleted
  * or has changed
  */
-export async function authenticateBearerToken(tenant: Tenant, token: string): Promise<Actor> {
-  const claims = await verifyAccessToken(tenant, token)
-  if (!claims) throw explainInvalidBearer(tenant, token)
-  const entry = await cached<CachedActor | undefined>(tenant, 'actors', claims.sid, async () => {
-    const row = await selectBySession(tenant.db, { session: claims.sid })
-    return row && toCachedActor(tenant, row, { via: 'bearer', session: claims.sid })
+export const authenticateBearerToken = (tenant: Tenant, token: string): Awaitable<Actor> =>
+  andThen(verifyAccessToken(tenant, token), (claims) => {
+    if (!claims) throw explainInvalidBearer(tenant, token)
+    const found = cached<CachedActor | undefined>(tenant, 'actors', claims.sid, async () => {
+      const row = await selectBySession(tenant.db, { session: claims.sid })
+      return row && toCachedActor(tenant, row, { via: 'bearer', session: claims.sid })
+    })
+    return andThen(found, (entry) => {
+      if (entry && entry.version === claims.ver && entry.actor.user === claims.sub) return entry.actor
+      throw invalidCredential()
+    })
   })
-  if (entry && entry.version === claims.ver && entry.actor.user === claims.sub) return entry.actor
-  throw invalidCredential()
-}
 
 const invalidCredential = (message = 'The token is invalid or has expired. Refresh it, or sign in again.') =>
   new Problem(401, 'UNAUTHENTICATED', message)
@@ -148,10 +151,10 @@ function readTenantClaim(token: string): unknown {
 /** The actor of a session cookie, when the cookie expires (ms), and whether a newer cookie has replaced it. */
 export type CookieSession = Pick<CachedActor, 'actor' | 'expires' | 'replaced'>
 
-/** Returns the session of a session cookie, or undefined when it has ended. */
-export async function authenticateCookie(tenant: Tenant, token: string): Promise<CookieSession | undefined> {
+/** Returns the session of a session cookie, or undefined when it has ended; without a promise when it is cached. */
+export function authenticateCookie(tenant: Tenant, token: string): Awaitable<CookieSession | undefined> {
   const hash = sha256(token)
-  const entry = await cached<CachedActor | undefined>(tenant, 'actors', hash, async () => {
+  const found = cached<CachedActor | undefined>(tenant, 'actors', hash, async () => {
     const row = await selectByCookie(tenant.db, { hash, now: now() })
     if (!row) return
     const { session, expires, spent } = row
@@ -161,7 +164,7 @@ export async function authenticateCookie(tenant: Tenant, token: string): Promise
       replaced: !!spent,
     }
   })
-  if (entry && entry.expires > now()) return entry
+  return andThen(found, (entry) => (entry && entry.expires > now() ? entry : undefined))
 }
 
 const lastUsesByDb = new WeakMap<Tenant['db'], BoundedMap<string, number>>()
@@ -170,11 +173,11 @@ const lastUsesByDb = new WeakMap<Tenant['db'], BoundedMap<string, number>>()
  * Returns the actor of an API token, synchronously when it is cached.
  * @throws 401 UNAUTHENTICATED when the token is invalid or expired
  */
-export function authenticateApiToken(tenant: Tenant, token: string): Actor | Promise<Actor> {
+export function authenticateApiToken(tenant: Tenant, token: string): Awaitable<Actor> {
   if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token))
     throw invalidCredential('This is an access token. Send it as a Bearer token: Authorization: Bearer …')
   if (!API_TOKEN_PATTERN.test(token)) throw invalidCredential()
-  const entry = cached<CachedActor | undefined>(tenant, 'actors', token, async () => {
+  const found = cached<CachedActor | undefined>(tenant, 'actors', token, async () => {
     const row = await selectByToken(tenant.db, { hash: sha256(token) })
     if (!row) return
     const { _id, bound } = row
@@ -184,12 +187,11 @@ export function authenticateApiToken(tenant: Tenant, token: string): Actor | Pro
     if (bound && !loaded.actor.workspace) return
     return { ...loaded, expires }
   })
-  const toActor = (entry: CachedActor | undefined) => {
+  return andThen(found, (entry) => {
     if (!entry || entry.expires <= now()) throw invalidCredential()
     recordLastUse(tenant, token)
     return entry.actor
-  }
-  return entry instanceof Promise ? entry.then(toActor) : toActor(entry)
+  })
 }
 
 /** Returns the roles of a user, or undefined when the user does not exist. */
@@ -231,10 +233,9 @@ async function toCachedActor(tenant: Tenant, row: ActorRow, by: ActorCredential,
 /** Records the last use of an API token in the background, at most once a minute. */
 function recordLastUse(tenant: Tenant, token: string) {
   const lastUses = lastUsesByDb.get(tenant.db) ?? new BoundedMap<string, number>(MAX_LAST_USES)
-  lastUsesByDb.set(tenant.db, lastUses)
   const time = now()
   if (time - (lastUses.get(token) ?? 0) < LAST_USED_INTERVAL_MS) return
-  lastUses.set(token, time)
+  lastUsesByDb.set(tenant.db, lastUses.set(token, time))
   const [used, hash] = [toIsoString(time), sha256(token)]
   // Losing it only loses a date.
   tenant.write((tx) => tx.update(apiTokens).set({ used }).where(eq(apiTokens.hash, hash)).run()).catch(() => {})

@@ -1,3 +1,4 @@
+import { type Awaitable, andThen } from '../core/awaitable'
 import { isOpenAiRequest } from '../core/openai-error'
 import type { Tenant } from '../tenancy/tenants'
 import {
@@ -20,25 +21,28 @@ export type Authentication = { actor: Actor } | { cookie: string; session: Cooki
 /**
  * Authenticates a request by its first credential: x-api-key, then Authorization, then the session cookie of the
  * tenant. Later credentials are ignored, even when the first is invalid. Cookies are neither renewed nor expired.
- * Returns undefined without a credential.
+ * Returns undefined without a credential, and no promise for a cached one.
  * @throws 401 UNAUTHENTICATED for an invalid token, 403 COOKIE_OF_ANOTHER_HOST
  */
-export async function authenticate(
+export function authenticate(
   request: Request,
   tenant: Tenant,
   { readsCookie = true } = {},
-): Promise<Authentication | undefined> {
+): Awaitable<Authentication | undefined> {
   const key = request.headers.get('x-api-key')
-  if (key) return { actor: await authenticateApiToken(tenant, key) }
-  if (request.headers.get('authorization')) return { actor: await authenticateAuthorization(request, tenant) }
+  if (key) return andThen(authenticateApiToken(tenant, key), toAuthentication)
+  if (request.headers.get('authorization')) return andThen(authenticateAuthorization(request, tenant), toAuthentication)
   const cookie = readsCookie && readSessionCookie(request, tenant)
   if (!cookie) return
-  await requireOwnHost(request, tenant)
-  return { cookie, session: await authenticateCookie(tenant, cookie) }
+  return andThen(requireOwnHost(request, tenant), () =>
+    andThen(authenticateCookie(tenant, cookie), (session) => ({ cookie, session })),
+  )
 }
 
+const toAuthentication = (actor: Actor): Authentication => ({ actor })
+
 /** OpenAI's clients send their key, here an API token, as a Bearer token. */
-function authenticateAuthorization(request: Request, tenant: Tenant): Actor | Promise<Actor> {
+function authenticateAuthorization(request: Request, tenant: Tenant): Awaitable<Actor> {
   const token = readBearerToken(request)
   return isOpenAiRequest(request) && isApiToken(token)
     ? authenticateApiToken(tenant, token)

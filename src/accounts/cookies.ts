@@ -1,5 +1,6 @@
 import { and, eq, isNull, lt } from 'drizzle-orm'
 import { config } from '../config'
+import { type Awaitable, andThen } from '../core/awaitable'
 import { now, toIsoString } from '../core/clock'
 import { sha256 } from '../core/crypto'
 import { Problem } from '../core/problem'
@@ -62,17 +63,18 @@ export const serializeSessionCookie = (
  * tenant in the header. A loopback host belongs to no tenant, so it is always allowed.
  * @throws 403 COOKIE_OF_ANOTHER_HOST
  */
-export async function requireOwnHost(request: Request, { tenant }: Tenant) {
+export function requireOwnHost(request: Request, { tenant }: Tenant): Awaitable<void> {
   const namedTenant = config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')
   const host = requestHost(request)
   if (!namedTenant || isLoopbackHost(host)) return
-  const hostTenant = await findTenantByHost(host)
-  if (!hostTenant || hostTenant.tenant === tenant) return
-  throw new Problem(
-    403,
-    'COOKIE_OF_ANOTHER_HOST',
-    'A session cookie is only valid at a host of its own tenant. Send the request there, or use a token instead of the cookie.',
-  )
+  return andThen(findTenantByHost(host), (hostTenant) => {
+    if (!hostTenant || hostTenant.tenant === tenant) return
+    throw new Problem(
+      403,
+      'COOKIE_OF_ANOTHER_HOST',
+      'A session cookie is only valid at a host of its own tenant. Send the request there, or use a token instead of the cookie.',
+    )
+  })
 }
 
 /** Returns the Set-Cookie header that removes the session cookie. */
@@ -98,10 +100,26 @@ export function addRenewedCookie(request: Request, { headers }: Response) {
 export const expireSessionCookie = (request: Request, tenant: Tenant) =>
   void renewedCookies.set(originalRequest(request), serializeExpiredSessionCookie(request, tenant))
 
-/** Extends a session that is in use: the thirty days of its cookie begin anew. */
-export async function extendSessionCookie(request: Request, tenant: Tenant, cookie: string, session: CookieSession) {
-  const [time, before] = [now(), session.expires]
-  if (session.replaced || before > time + SESSION_TTL_MS - COOKIE_RENEWAL_INTERVAL_MS) return
+/** Extends a session that is in use, unless that was done lately: the thirty days of its cookie begin anew. */
+export function extendSessionCookie(
+  request: Request,
+  tenant: Tenant,
+  cookie: string,
+  session: CookieSession,
+): Awaitable<void> {
+  const time = now()
+  if (session.replaced || session.expires > time + SESSION_TTL_MS - COOKIE_RENEWAL_INTERVAL_MS) return
+  return renewSessionCookie(request, tenant, cookie, session, time)
+}
+
+async function renewSessionCookie(
+  request: Request,
+  tenant: Tenant,
+  cookie: string,
+  session: CookieSession,
+  time: number,
+) {
+  const before = session.expires
   session.expires = time + SESSION_TTL_MS
   const [hash, used, expires] = [sha256(cookie), toIsoString(time), toIsoString(session.expires)]
   // Another server may have replaced the cookie meanwhile, and a replaced one must not live longer.
