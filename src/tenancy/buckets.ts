@@ -4,6 +4,7 @@ import { config } from '../config'
 import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
 import type { Db, RunQuery, Tx } from '../storage/port'
+import { writeInvalidating } from './cache'
 import { clusterUrls, databases, hasRegistryFile, MAIN_CLUSTER, moveBucketToNode } from './databases'
 import { hasOtherFileKeys } from './installation-keys'
 import { locationOf, type TenantRecord } from './placement'
@@ -93,7 +94,7 @@ export async function initializeDatabase(): Promise<{ buckets: Bucket[]; adopted
   if (!(await listBuckets()).length) await addBucket()
   const { entries, names } = await readLocalRegistry()
   for (const entry of entries) await assertImportable(entry)
-  const adopted = await registry.write(async (tx) => {
+  const adopted = await writeInvalidating(registry, 'tenants', async (tx) => {
     const registeredIds = (await tx.select().from(tenants)).map(({ id }) => id)
     const newEntries = entries.filter(({ id }) => !registeredIds.includes(id))
     for (const entry of newEntries) await tx.insert(tenants).values(entry)

@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
+import type { Awaitable } from '../core/awaitable'
 import { BoundedMap } from '../core/bounded-map'
 import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
@@ -8,11 +9,11 @@ import { notesOf } from '../core/request-log'
 import { Busy, Conflict } from '../storage/errors'
 import type { DatabaseLocation, Store } from '../storage/port'
 import { pickHome } from './buckets'
-import { cached, dropCache, writeInvalidating } from './cache'
+import { dropCache, writeInvalidating } from './cache'
 import { requestHost } from './client-connection'
 import { keepContents, recordContents } from './content-remains'
 import { checkDatabase, createTenantFolder, databases, hasTenantFolder, tenantFolder } from './databases'
-import { findDefaultTenantId, rememberFirstTenant } from './default-tenant'
+import { rememberFirstTenant } from './default-tenant'
 import { assignHosts } from './hosts'
 import { ensureSecrets } from './installation-keys'
 import { throwHostNotFound, throwTenantNotFound } from './missing-tenant'
@@ -21,10 +22,11 @@ import { settleRestore } from './pending-restores'
 import { locationOf, recordLeftovers, restoring, type TenantRecord, translateStoreError } from './placement'
 import { releaseInThreads } from './reader-threads'
 import { registry } from './registry'
-import { hosts, tenants } from './tables'
+import { tenants } from './tables'
 import { moveToTrash } from './tenant-files'
 import { forgetFolder, recordFolder, trashAbandonedFolders } from './tenant-folders'
 import { getTenantInfo, isRegistered } from './tenant-list'
+import { findAtHost, findByHost, findById, findDefaultTenant } from './tenant-records'
 
 /** One tenant's data: `db` reads, `write` writes. Of a served tenant, `place` is where the data are. */
 export type Tenant = Store & { tenant: string; place?: DatabaseLocation }
@@ -34,16 +36,14 @@ export type Tenant = Store & { tenant: string; place?: DatabaseLocation }
  * Returns it without a promise when it is cached. `fallbackId` comes from the URL, where senders cannot set headers.
  * @throws 404 TENANT_NOT_FOUND, 403 TENANT_SUSPENDED
  */
-export function resolveTenant(request: Request, fallbackId?: string | null): Tenant | Promise<Tenant> {
+export function resolveTenant(request: Request, fallbackId?: string | null): Awaitable<Tenant> {
   const tenantId = (config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')) || fallbackId
-  const entry = tenantId ? findById(tenantId) : findByHost(requestHost(request))
+  const entry = tenantId ? findById(tenantId) : findAtHost(requestHost(request))
   if (entry && !(entry instanceof Promise) && !entry.restoring) return recordRequest(request, openTenant(entry))
-  const findRecord = async () =>
-    (await entry) ??
-    (tenantId
-      ? throwTenantNotFound(tenantId)
-      : ((await findDefaultTenant(requestHost(request))) ?? throwHostNotFound(request)))
-  return (async () => recordRequest(request, await openSettled(await findRecord())))()
+  return (async () => {
+    const record = (await entry) ?? (tenantId ? throwTenantNotFound(tenantId) : throwHostNotFound(request))
+    return recordRequest(request, await openSettled(record))
+  })()
 }
 
 /**
@@ -52,18 +52,12 @@ export function resolveTenant(request: Request, fallbackId?: string | null): Ten
  * @throws 403 TENANT_SUSPENDED
  */
 export function resolveHostTenant(request: Request): Tenant | Promise<Tenant | undefined> {
-  const entry = findByHost(requestHost(request))
+  const entry = findAtHost(requestHost(request))
   if (entry && !(entry instanceof Promise) && !entry.restoring) return recordRequest(request, openTenant(entry))
   return (async () => {
-    const record = (await entry) ?? (await findDefaultTenant(requestHost(request)))
+    const record = await entry
     return record && recordRequest(request, await openSettled(record))
   })()
-}
-
-/** Returns the tenant for requests at a host of no tenant. */
-async function findDefaultTenant(host: string): Promise<TenantRecord | undefined> {
-  const id = await findDefaultTenantId(host)
-  return id === undefined ? undefined : findById(id)
 }
 
 /** Returns the id of the tenant that answers at a host of no tenant (default: at the server's own address). */
@@ -238,22 +232,6 @@ export async function migrateTenant(id: string) {
   // The process that created the tenant may have been stopped before this.
   if (!entry.made) await markDatabaseMade(entry)
 }
-
-const findById = (id: string) =>
-  cached<TenantRecord | undefined>(registry, 'tenants', `id ${id}`, () =>
-    registry.db.select().from(tenants).where(eq(tenants.id, id)).get(),
-  )
-
-const findByHost = (host: string) =>
-  cached<TenantRecord | undefined>(registry, 'tenants', `host ${host}`, async () => {
-    const row = await registry.db
-      .select()
-      .from(hosts)
-      .innerJoin(tenants, eq(tenants.id, hosts.tenant))
-      .where(eq(hosts.host, host))
-      .get()
-    return row?.tenants
-  })
 
 type CachedTenant = Tenant & Pick<TenantRecord, 'uid' | 'home' | 'moved' | 'made'> & { servedAt: number }
 const MAX_CACHED_TENANTS = 50_000

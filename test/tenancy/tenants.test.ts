@@ -5,6 +5,7 @@ import { eq } from 'drizzle-orm'
 import { users } from '../../src/accounts/tables'
 import { config } from '../../src/config'
 import { databases, maxOpenTenants, tenantFolder } from '../../src/tenancy/databases'
+import { chooseDefaultTenant } from '../../src/tenancy/default-tenant'
 import { locationOf } from '../../src/tenancy/placement'
 import { registry } from '../../src/tenancy/registry'
 import { tenants as tenantsTable } from '../../src/tenancy/tables'
@@ -74,6 +75,21 @@ describe('the tenant of a request', () => {
       )
     } finally {
       config.ATOLL_TENANT_HEADER = 'on'
+    }
+  })
+
+  test('the default tenant answers at a host of no tenant, without a query after the first, until the host is given away', async () => {
+    const [first, other] = [await createTestTenant(), await createTestTenant()]
+    const host = `${crypto.randomUUID()}.test`
+    const resolve = () => tenants.resolveTenant(new Request('http://any.test', { headers: { host } }))
+    await chooseDefaultTenant({ mode: 'everywhere', tenant: first.id })
+    try {
+      expect((await resolve()).tenant).toBe(first.id)
+      expect(resolve()).toMatchObject({ tenant: first.id })
+      await tenants.setHosts(other.id, [host])
+      expect((await resolve()).tenant).toBe(other.id)
+    } finally {
+      await chooseDefaultTenant({ mode: 'local' })
     }
   })
 
