@@ -4,6 +4,7 @@ import { historyOf } from '../blueprints/history'
 import type { Model } from '../blueprints/model'
 import { BLUEPRINT_CODE } from '../blueprints/number-sequence'
 import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../blueprints/permissions'
+import { type Awaitable, andThen } from '../core/awaitable'
 import { assertIfMatch, etagOf, isNotModified } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { createJsonResponse } from '../core/response'
@@ -44,26 +45,27 @@ import { insertEntity, toEntityDraft } from './write/insert'
 import { rethrowConflict, retryOnStale } from './write/retry'
 import { updateEntity } from './write/update'
 
-/** Returns one entity, found by identifier or `_id`. @throws 400, 401, 403, 404. */
-export async function get(
-  originalCtx: PublicCtx,
-  key: string,
-  identifier: string,
-  request: Request,
-): Promise<Response> {
+/**
+ * Returns one entity, found by identifier or `_id`; without a promise when all but the entity is cached.
+ * @throws 400, 401, 403, 404.
+ */
+export function get(originalCtx: PublicCtx, key: string, identifier: string, request: Request): Awaitable<Response> {
   const ctx = withoutPrivilege(originalCtx, request)
   return readConsistently(ctx, key, (model) => readEntity(ctx, model, identifier, request))
 }
 
-async function readEntity(ctx: PublicCtx, model: Model, identifier: string, request: Request): Promise<Response> {
+function readEntity(ctx: PublicCtx, model: Model, identifier: string, request: Request): Awaitable<Response> {
   const rowScope = requireRowScope(model, 'read', ctx.actor)
   if (request.url.includes('asOf=')) return getAsOf(ctx, model, identifier, request)
-  const row = (await readShown(ctx.db, model, identifier)) ?? notFound('entity')
-  if (!isInScope(rowScope, { user: row[1], workspace: row[2] })) notFound('entity')
-  const shape = parseResponseShape(model, ctx, request)
-  const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
-  const threaded = { name: 'get', args: [model.key, identifier], receive: (response: Response) => response.text() }
-  return respond(model, ctx, row, request, shape, { plan, threaded })
+  return andThen(readShown(ctx.db, model, identifier), (row = notFound('entity')) => {
+    if (!isInScope(rowScope, { user: row[1], workspace: row[2] })) notFound('entity')
+    const shape = parseResponseShape(model, ctx, request)
+    if (!shape.related) return respond(model, ctx, row, request, shape)
+    const threaded = { name: 'get', args: [model.key, identifier], receive: (response: Response) => response.text() }
+    return andThen(createPopulatePlan(ctx, model, shape.related, shape.select), (plan) =>
+      respond(model, ctx, row, request, shape, { plan, threaded }),
+    )
+  })
 }
 
 /** Creates an entity. @throws 400, 401, 403 (also LIMIT_REACHED, QUOTA_EXCEEDED), 404, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
@@ -283,7 +285,7 @@ function respond(
   request: Request,
   shape: ResponseShape,
   { plan, status = 200, threaded }: { plan?: PopulatePlan; status?: number; threaded?: ThreadedRead<string> } = {},
-): Response | Promise<Response> {
+): Awaitable<Response> {
   const [shown, , , version, updated] = row
   const headers = headersOf(shape)
   // A populated entity has no ETag, because it also changes with entities that its version does not cover.

@@ -10,7 +10,7 @@ type EntityRead = (ctx: PublicCtx, request: Request, args: string[]) => Promise<
 /** The reads that a thread answers as the main thread would, by their names. Their arguments are texts. */
 export const entityReads = {
   list: (ctx, request, [key]) => list(ctx, key!, request),
-  get: (ctx, request, [key, identifier]) => get(ctx, key!, identifier!, request),
+  get: async (ctx, request, [key, identifier]) => get(ctx, key!, identifier!, request),
   export: (ctx, request, [key]) => exportAll(ctx, key!, request),
   count: async (ctx, request, [key]) => Response.json(await count(ctx, key!, request)),
   async groups(ctx, request, [key, by, needs]) {

@@ -1,6 +1,7 @@
 import type { PublicCtx } from '../accounts/context'
 import { getModel } from '../blueprints/blueprints'
 import type { Model } from '../blueprints/model'
+import { type Awaitable, andThen } from '../core/awaitable'
 import { badRequest } from '../core/problem'
 import { jsonHeaders } from '../core/response'
 import { isFlag, isTrue, parseOptional } from '../core/shapes'
@@ -13,15 +14,16 @@ import { FLAT_SHAPE, type ResponseShape } from './store/serializer'
  * Reads with the current model of a blueprint, and again if the form of its entities changed meanwhile, because the
  * result may then be a mix of both forms, or if an index was given up that the read may have used. @throws 404
  */
-export async function readConsistently<T>(ctx: PublicCtx, key: string, read: (model: Model) => Promise<T>): Promise<T> {
-  for (;;) {
-    const model = await getModel(ctx, key)
-    const result = await read(model)
-    const latest = getModel(ctx, key)
-    const latestModel = latest instanceof Promise ? await latest : latest
-    if (latestModel === model || (latestModel.form === model.form && hasIndexesOf(latestModel, model))) return result
-  }
-}
+export const readConsistently = <T>(ctx: PublicCtx, key: string, read: (model: Model) => Awaitable<T>): Awaitable<T> =>
+  andThen(getModel(ctx, key), (model) =>
+    andThen(read(model), (result) =>
+      andThen(getModel(ctx, key), (latest) =>
+        latest === model || (latest.form === model.form && hasIndexesOf(latest, model))
+          ? result
+          : readConsistently(ctx, key, read),
+      ),
+    ),
+  )
 
 /** Returns whether a newer model has all indexes that reads of an older one may use. */
 const hasIndexesOf = (newer: Model, older: Model) =>

@@ -73,11 +73,35 @@ export const timeStatements =
       rowCount = rows.length
       return rows
     } finally {
-      const ms = performance.now() - began
-      durations?.record(ms / 1_000)
-      if (slowAfter && ms > slowAfter) reportSlowStatement(place, sql, ms, rowCount)
+      recordStatement(began, sql, rowCount, { place, slowAfter, durations })
     }
   }
+
+/** Does the same for statements that run without a promise. */
+export const timeStatementsAtOnce =
+  (
+    query: (sql: string, params: unknown[]) => unknown[][],
+    place: DatabaseLocation,
+    slowAfter: number,
+    durations?: Histogram,
+  ): typeof query =>
+  (sql, params) => {
+    const began = performance.now()
+    const rows = query(sql, params)
+    recordStatement(began, sql, rows.length, { place, slowAfter, durations })
+    return rows
+  }
+
+function recordStatement(
+  began: number,
+  sql: string,
+  rows: number,
+  { place, slowAfter, durations }: { place: DatabaseLocation; slowAfter: number; durations?: Histogram },
+) {
+  const ms = performance.now() - began
+  durations?.record(ms / 1_000)
+  if (slowAfter && ms > slowAfter) reportSlowStatement(place, sql, ms, rows)
+}
 
 function reportSlowStatement(place: DatabaseLocation, sql: string, ms: number, rows: number) {
   databaseStatistics[engineOf(place)].slowStatements++

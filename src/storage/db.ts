@@ -1,8 +1,9 @@
 import type { SelectedFields, SQLiteSelectBuilder } from 'drizzle-orm/sqlite-core'
 import { drizzle, type SqliteRemoteResult } from 'drizzle-orm/sqlite-proxy'
+import type { Awaitable } from '../core/awaitable'
 import { yieldToEventLoop } from '../core/event-loop'
 import { Problem } from '../core/problem'
-import type { AfterCommit, Defer, Executor, OnVisible, RunQuery, Tx } from './port'
+import type { AfterCommit, Db, Defer, Executor, OnVisible, RunQuery, Tx } from './port'
 
 type SelectBuilder<Fields extends SelectedFields | undefined> = SQLiteSelectBuilder<Fields, 'async', SqliteRemoteResult>
 type WriteAccess = Pick<Executor, 'executeMany'> & { defer: Defer; afterCommit: AfterCommit; onVisible: OnVisible }
@@ -55,6 +56,10 @@ export function createDb(query: RunQuery, { executeMany, defer, afterCommit, onV
   }
 }
 
+/** Reads the rows of a statement, without a promise where the engine can. */
+export const queryAtOnce = (db: Db, sql: string, params: unknown[]): Awaitable<unknown[][]> =>
+  db.queryAtOnce?.(sql, params) ?? db.query(sql, params)
+
 /** Builds statements without running them. */
 export const statementBuilder: Tx = createDb(() =>
   Promise.reject(new Error('The statement builder cannot run statements.')),
@@ -68,7 +73,7 @@ const createOrm = (query: RunQuery) =>
   })
 
 // PostgreSQL cannot store U+0000, so no engine accepts it.
-const hasNul = (value: unknown) => typeof value === 'string' && value.includes('\0')
+export const hasNul = (value: unknown) => typeof value === 'string' && value.includes('\0')
 const nulProblem = () => {
   const message = 'Text must not contain the character U+0000.'
   return new Problem(400, 'INVALID_INPUT', message, { details: [{ path: '', message }] })

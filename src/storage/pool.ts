@@ -1,41 +1,29 @@
 import { logError } from '../core/log'
 import { isTraceRecorded, runInSpan } from '../core/trace'
 import { DatabaseSlots } from './database-slots'
-import { databaseStatistics, describeStatement, engineOf, operationOf, timeStatements } from './database-statistics'
-import { createDb } from './db'
+import {
+  databaseStatistics,
+  describeStatement,
+  engineOf,
+  operationOf,
+  timeStatements,
+  timeStatementsAtOnce,
+} from './database-statistics'
+import { createDb, hasNul } from './db'
 import { GroupCommitWriter } from './group-commit'
+import { needsSlot, type OpenDatabase, type PoolEntry, toPoolKey } from './pool-entry'
 import type {
   AfterCommit,
-  Database,
   DatabaseLocation,
   Db,
   Engine,
   Migrations,
   RunQuery,
+  RunQueryAtOnce,
   Store,
   Tx,
   WriteOptions,
 } from './port'
-
-type OpenDatabase = { database: Database; read: RunQuery; writer: GroupCommitWriter }
-type PoolEntry = {
-  key: string
-  place: DatabaseLocation
-  /** A pinned database does not count towards the limit, and is not closed for others. */
-  pinned: boolean
-  /** Whether it takes one of the limited slots. */
-  hasSlot: boolean
-  ready: Promise<OpenDatabase>
-  opened?: OpenDatabase
-  users: number
-  /** The number of its last use, among all uses. */
-  lastUse: number
-  /** The last use at the latest idle check, and when its memory was released. */
-  useAtCheck?: number
-  useAtRelease?: number
-  /** Called when the last use has ended. */
-  onIdle?: () => void
-}
 
 /** What the owner of some data knows about them. */
 export type StoreOptions = {
@@ -57,6 +45,8 @@ const IDLE_CHECK_INTERVAL_MS = 10_000
 export class DatabasePool {
   /** The least recently used first. */
   #entries = new Map<string, PoolEntry>()
+  /** The last of these. */
+  #latest?: PoolEntry
   /** The number of entries that are not pinned. */
   #evictableCount = 0
   #uses = 0
@@ -96,7 +86,12 @@ export class DatabasePool {
     const runRead: RunQuery = (sql, params) => use(({ read }) => read(sql, params), repeatMoved)
     const query: RunQuery = (sql, params) =>
       isTraceRecorded() ? runTraced(operationOf(sql), sql, () => runRead(sql, params)) : runRead(sql, params)
-    const read: Db = { ...createDb(query), vectorSearch: this.engine.vectorSearch?.(place) ?? 'javascript' }
+    const queryAtOnce: RunQueryAtOnce = (sql, params) => this.#readAtOnce(key, sql, params)
+    const read: Db = {
+      ...createDb(query),
+      queryAtOnce,
+      vectorSearch: this.engine.vectorSearch?.(place) ?? 'javascript',
+    }
     return {
       db: read,
       remoteVersion: () => this.engine.remoteVersion?.(place) ?? 0,
@@ -179,9 +174,7 @@ export class DatabasePool {
     recover: Recover<Work, T>,
   ): Promise<T> {
     entry.users++
-    entry.lastUse = ++this.#uses
-    this.#entries.delete(entry.key)
-    this.#entries.set(entry.key, entry)
+    this.#noteUse(entry)
     try {
       return await work(entry.opened ?? (await entry.ready))
     } catch (error) {
@@ -191,6 +184,26 @@ export class DatabasePool {
       entry.users--
       if (!entry.users) entry.onIdle?.()
       this.#closeLeastUsed()
+    }
+  }
+
+  #noteUse(entry: PoolEntry) {
+    entry.lastUse = ++this.#uses
+    if (entry === this.#latest) return
+    this.#latest = entry
+    this.#entries.delete(entry.key)
+    this.#entries.set(entry.key, entry)
+  }
+
+  /** A database cannot be closed meanwhile, because nothing else runs. What fails is repeated, which says why. */
+  #readAtOnce(key: string, sql: string, params: unknown[]): unknown[][] | undefined {
+    const entry = this.#entries.get(key)
+    if (!entry?.opened?.readAtOnce || isTraceRecorded() || params.some(hasNul)) return
+    this.#noteUse(entry)
+    try {
+      return entry.opened.readAtOnce(sql, params)
+    } catch {
+      return
     }
   }
 
@@ -215,6 +228,7 @@ export class DatabasePool {
       () => this.#removeEntry(entry),
     )
     this.#entries.set(key, entry)
+    this.#latest = entry
     if (!pinned) this.#evictableCount++
     this.#closeLeastUsed()
     this.#idleTimer ??= setInterval(() => this.releaseIdleMemory(), IDLE_CHECK_INTERVAL_MS).unref()
@@ -224,6 +238,7 @@ export class DatabasePool {
   #removeEntry(entry: PoolEntry) {
     if (this.#entries.get(entry.key) !== entry) return
     this.#entries.delete(entry.key)
+    if (this.#latest === entry) this.#latest = undefined
     if (!entry.pinned) this.#evictableCount--
   }
 
@@ -249,9 +264,11 @@ export class DatabasePool {
     try {
       const database = await this.engine.open(place, migrations)
       const { reads, commits } = databaseStatistics[engineOf(place)]
+      const { slowAfter = 0 } = this.limits
       return {
         database,
-        read: timeStatements(database.query, place, this.limits.slowAfter ?? 0, reads),
+        read: timeStatements(database.query, place, slowAfter, reads),
+        readAtOnce: database.queryAtOnce && timeStatementsAtOnce(database.queryAtOnce, place, slowAfter, reads),
         writer: new GroupCommitWriter(database.transaction, this.limits.deadline, commits),
       }
     } catch (error) {
@@ -295,8 +312,4 @@ export class DatabasePool {
   }
 }
 
-/** Tells whether a database needs a slot. Files need descriptors; data in PostgreSQL shares a few connections. */
-const needsSlot = ({ pinned, cluster }: DatabaseLocation) => !pinned && !cluster
-
-const toPoolKey = ({ file, identity, cluster, bucket }: DatabaseLocation) => `${file} ${identity} ${cluster} ${bucket}`
 const logCloseFailure = (error: unknown) => logError('DATABASE_NOT_CLOSED', { cause: error })

@@ -5,6 +5,12 @@ import type { TableSchema } from './schema-catalog'
 /** Runs one statement and returns its rows as arrays. @throws one of the errors of errors.ts */
 export type RunQuery = (sql: string, params?: unknown[]) => Promise<unknown[][]>
 
+/**
+ * Runs one statement at once and returns its rows, or undefined where only `RunQuery` can: when the database is not open,
+ * a trace records its statements, or the statement fails.
+ */
+export type RunQueryAtOnce = (sql: string, params: unknown[]) => unknown[][] | undefined
+
 /** Runs one statement for many rows of values, in the way that is best for the engine, and returns its rows in any order. */
 export type ExecuteMany = (sql: string, rows: unknown[][]) => Promise<unknown[][]>
 
@@ -39,6 +45,8 @@ export type WriteOptions = { exclusive?: boolean; background?: boolean; onThread
  */
 export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & {
   query: RunQuery
+  /** For statements of one row that run at every request, where the engine can. */
+  queryAtOnce?: RunQueryAtOnce
   vectorSearch: VectorSearch
   /** Lets other requests run between two pieces of work that take a few ms each. */
   yieldToOthers(): Promise<void>
@@ -133,6 +141,8 @@ export interface Engine {
 export interface Database {
   /** Reads only. Values that must be consistent have to be read by one statement. */
   query: RunQuery
+  /** The same without a promise, for engines that read in the process itself. @throws one of the errors of errors.ts */
+  queryAtOnce?: (sql: string, params: unknown[]) => unknown[][]
   /**
    * Runs the work as the only writer of the tenant, then commits; or rolls back and throws. An engine that is
    * interrupted runs the work again from its beginning. The next transaction may begin at once, but this one must not

@@ -53,6 +53,37 @@ for (const [name, make] of fileEngines) {
     await storage.close()
   })
 
+  test(`${name}: a read at once sees every acknowledged write, and what another process committed before this turn`, async () => {
+    const folder = freshFolder()
+    const storage = new DatabasePool(make({ folder }), { openCount: 2, deadline: 2_000 })
+    const { db, write } = storage.getStore(location, migrations)
+    const countAtOnce = () => db.queryAtOnce?.('select count(*) from things', [])?.[0]?.[0]
+    expect(countAtOnce()).toBeUndefined() // not open yet
+    await db.query('select 1')
+    expect(Number(countAtOnce())).toBe(0)
+    const other = new BunSqlite(join(folder, location.file))
+    for (let n = 1; n <= 50; n++) {
+      await write((tx) => tx.query('insert into things (text) values (?)', [`${n}`]))
+      expect(Number(countAtOnce())).toBe(2 * n - 1)
+      other.exec(`insert into things (text) values ('other ${n}')`)
+      await waitForNextTurn()
+      expect(Number(countAtOnce())).toBe(2 * n)
+    }
+    other.close()
+    await storage.close()
+  })
+
+  test(`${name}: a read at once that fails, or whose value no engine stores, is left to a read that says why`, async () => {
+    const storage = new DatabasePool(make({ folder: freshFolder() }), { openCount: 2, deadline: 2_000 })
+    const { db } = storage.getStore(location, migrations)
+    await db.query('select 1')
+    expect(db.queryAtOnce?.("select json(? || '{')", [1])).toBeUndefined()
+    expect(db.queryAtOnce?.('select ?', ['a\0'])).toBeUndefined()
+    expect(db.queryAtOnce?.('select ?', ['a'])).toEqual([['a']])
+    await storage.close()
+    expect(db.queryAtOnce?.('select ?', ['a'])).toBeUndefined()
+  })
+
   test(`${name}: a failing statement does not affect the other reads of its turn`, async () => {
     const storage = new DatabasePool(make({ folder: freshFolder() }), { openCount: 2, deadline: 2_000 })
     const { db } = storage.getStore(location, migrations)

@@ -1,5 +1,6 @@
 import type { PublicCtx } from '../../accounts/context'
 import { toWorkOwner } from '../../accounts/work-owner'
+import type { Awaitable } from '../../core/awaitable'
 import { createDb } from '../../storage/db'
 import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
@@ -139,7 +140,7 @@ class FairReads {
 export async function readFairly<T>(
   ctx: PublicCtx,
   request: Request,
-  read: (db: Db) => Promise<T>,
+  read: (db: Db) => Awaitable<T>,
   threaded?: ThreadedRead<T>,
 ): Promise<T> {
   const canUseThread = !!threaded && hasReaderThreads(ctx.place) && (!ctx.place.cluster || isPopulated(request))

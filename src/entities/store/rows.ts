@@ -1,4 +1,6 @@
 import type { Model } from '../../blueprints/model'
+import { type Awaitable, andThen } from '../../core/awaitable'
+import { queryAtOnce } from '../../storage/db'
 import type { Db, Tx } from '../../storage/port'
 import type { IndexRow } from './index-keys'
 import { type EntityHeader, idSql, shownColumnSql, shownInForceSql } from './serializer'
@@ -38,7 +40,7 @@ function getStatements(model: Model) {
   return statements
 }
 
-/** Reads the columns to show an entity, by identifier or else by `_id`. */
+/** Reads the columns to show an entity, by identifier or else by `_id`, without a promise where the engine can. */
 export const readShown = (db: Db, model: Model, name: string) =>
   readByName<ShownRow>(db, getStatements(model).shown, model.code, name)
 
@@ -62,10 +64,11 @@ export function toStored(row: unknown[]): StoredEntity {
   } as StoredEntity
 }
 
-async function readByName<Row>(db: Db, sql: Statements, code: string, name: string): Promise<Row | undefined> {
+function readByName<Row>(db: Db, sql: Statements, code: string, name: string): Awaitable<Row | undefined> {
   if (name.includes('\0')) return
-  const [row] = await db.query(sql.byIdentifier, [code, name])
-  return (row ?? (await db.query(sql.byId, [code, name]))[0]) as Row | undefined
+  return andThen(queryAtOnce(db, sql.byIdentifier, [code, name]), ([row]) =>
+    row ? (row as Row) : andThen(queryAtOnce(db, sql.byId, [code, name]), ([row]) => row as Row | undefined),
+  )
 }
 
 /** Inserts a row of the index with its entity's time and number. */

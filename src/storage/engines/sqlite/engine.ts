@@ -205,6 +205,7 @@ export class Sqlite implements Engine {
     }
     return {
       query: snapshot.query,
+      queryAtOnce: snapshot.querySync,
       async transaction(work, onVisible) {
         const opened = await writer.open()
         opened.log?.assertHealthy()

@@ -15,7 +15,9 @@ export class ReadSnapshot {
     private countRemoteCommits: () => number = () => 0,
   ) {}
 
-  query: RunQuery = async (sql, params) => {
+  query: RunQuery = async (sql, params) => this.querySync(sql, params)
+
+  querySync = (sql: string, params?: unknown[]): unknown[][] => {
     this.#openLatest()
     return this.connection.querySync(sql, params)
   }
