@@ -15,8 +15,12 @@ export type LogFormat = 'json' | 'pretty'
  */
 export const logOutput = {
   write(line: string) {
-    keepLogLine(line)
     countFault(line)
+    logOutput.writeInfo(line)
+  },
+  /** Writes a line that tells no fault. */
+  writeInfo(line: string) {
+    keepLogLine(line)
     writeLine(output.format === 'pretty' ? toPrettyLine(line, output.isColored) : line)
   },
 }

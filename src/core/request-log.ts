@@ -67,7 +67,7 @@ export function logRequest({ started, traceId, tenant, user, route, code }: Requ
   const callerFields = `${worker ? `,"worker":${worker}` : ''}${traceId ? `,"traceId":"${traceId}"` : ''}${tenant ? `,"tenant":"${tenant}"` : ''}${user ? `,"user":"${user}"` : ''}`
   const requestFields = `,"method":${toCachedJson(method)}${route ? `,"route":${toCachedJson(route)}` : ''}`
   const resultFields = `,"status":${status}${code ? `,"code":"${code}"` : ''},"ms":${ms}${bytes === undefined ? '' : `,"bytes":${bytes}`}`
-  logOutput.write(
+  logOutput.writeInfo(
     `{"level":"info","time":"${toIsoString(Date.now())}","requestId":"${requestId}"${callerFields}${requestFields}${resultFields}}\n`,
   )
 }
