@@ -1,8 +1,10 @@
 import type { Server, TLSOptions } from 'bun'
 import { identifyCaller } from './accounts/caller-identity'
 import { addRenewedCookie } from './accounts/cookies'
+import { createDirectReadFinder } from './accounts/direct-reads'
 import { app } from './app'
 import { config, logFormat } from './config'
+import { type Awaitable, andThen } from './core/awaitable'
 import { respondIfModified } from './core/etag'
 import { formatLogAs, log, setLogLevel } from './core/log'
 import { Problem, toProblemResponse } from './core/problem'
@@ -18,6 +20,7 @@ import {
   setStrictTransportSecurity,
 } from './core/response'
 import { getProcessNumber } from './core/server-processes'
+import { assertUtf8Query } from './core/utf8-queries'
 import { addCorsHeaders, answerPreflight, isPreflight } from './http/cors'
 import { executeOnce } from './http/idempotency/execution'
 import { recordRequest } from './operations/metrics/request-statistics'
@@ -43,29 +46,50 @@ formatLogAs(logFormat)
 
 const VERSIONED_PREFIX = '/api/v1'
 
-/** Handles every request and returns its response: everything that is common to all requests. */
-export const handleRequest = async (request: Request): Promise<Response> => runInRequestTrace(request, respond)
+/**
+ * Handles every request and returns its response: everything that is common to all requests. Tests that compare both ways
+ * let Elysia answer direct reads, too.
+ */
+export const handleRequest = async (request: Request, { areReadsDirect = true } = {}): Promise<Response> =>
+  runInRequestTrace(request, areReadsDirect ? respond : (request) => respond(request, () => undefined))
 
-// Without a promise for a file of a site that is in memory: it would cost about a twentieth of it.
-function respond(request: Request): Response | Promise<Response> {
+// Without a promise for what is in memory: it would cost about a twentieth of it.
+function respond(request: Request, findRead = findDirectRead): Awaitable<Response> {
   costlyWork.noteArrival()
   warnAboutUntrustedProxy(request)
   const siteTarget = findSiteTarget(request)
   const fromSite = siteTarget === undefined ? undefined : serveSite(request, siteTarget)
-  if (fromSite instanceof Promise) return fromSite.then((response) => response ?? respondFromRoute(request))
-  return fromSite ?? respondFromRoute(request)
+  if (fromSite instanceof Promise) return fromSite.then((response) => response ?? respondFromRoute(request, findRead))
+  return fromSite ?? respondFromRoute(request, findRead)
 }
 
-async function respondFromRoute(request: Request): Promise<Response> {
-  const normalized = withNormalizedUrl(request)
+function respondFromRoute(request: Request, findRead = findDirectRead): Awaitable<Response> {
+  const plain = isReadable(request.url) ? findRead(request) : undefined
+  const normalized = plain ? request : withNormalizedUrl(request)
+  const read = plain ?? (normalized === request ? undefined : findRead(normalized))
   const notes = startNotes(normalized)
-  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  const complete = (answer: Response) => completeResponse(request, normalized, notes, answer)
+  const answer = read && answerRead(normalized, read)
+  if (answer && !(answer instanceof Promise)) return complete(answer)
   startProcessing(request)
-  const answering = isForOperator(normalized) ? handleAsOperator(() => dispatch(normalized)) : dispatch(normalized)
-  const answer = await answering.finally(() => {
-    endProcessing(request)
-    releaseBody(request)
-  })
+  const answering =
+    answer ?? (isForOperator(normalized) ? handleAsOperator(() => dispatch(normalized)) : dispatch(normalized))
+  return answering
+    .finally(() => {
+      endProcessing(request)
+      releaseBody(request)
+    })
+    .then(complete)
+}
+
+/** Adds to an answer what all responses have, and logs it. */
+function completeResponse(
+  request: Request,
+  normalized: Request,
+  notes: RequestNotes,
+  answer: Response,
+): Awaitable<Response> {
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
   const response = isRead && !notes.route?.includes('*') ? respondIfModified(request, answer) : answer
   if (isComplete(response, notes)) restoreIdleTimeout(request)
   if (request.method === 'HEAD') restoreBodyLength(response)
@@ -75,9 +99,11 @@ async function respondFromRoute(request: Request): Promise<Response> {
   if (notes.rateLimit) setRateLimitHeaders(response, notes.rateLimit)
   addRenewedCookie(request, response)
   const origin = normalized.headers.get('origin')
-  if (origin !== null) await addCorsHeaders(normalized, origin, response)
-  logResponse(normalized, notes, requestId, response)
-  return response
+  const finish = () => {
+    logResponse(normalized, notes, requestId, response)
+    return response
+  }
+  return origin === null ? finish() : addCorsHeaders(normalized, origin, response).then(finish)
 }
 
 const SITE_ROUTE = '/*'
@@ -168,11 +194,45 @@ export function listen(hostname: string, port: number, tls?: TLSOptions[]): Serv
 
 async function dispatch(request: Request): Promise<Response> {
   if (isPreflight(request)) return answerPreflight(request)
-  const version = request.headers.get('accept-version')?.trim()
-  if (version && version.toLowerCase() !== 'v1')
-    return toProblemResponse(new Problem(400, 'UNSUPPORTED_VERSION', 'Unsupported API version. Use v1.'), request)
+  try {
+    assertSupportedVersion(request)
+  } catch (error) {
+    return toProblemResponse(error, request)
+  }
   const response = await dispatchOnce(request)
   return response.status === 404 ? (respondByAllowedMethods(request) ?? response) : response
+}
+
+/** @throws 400 UNSUPPORTED_VERSION */
+function assertSupportedVersion({ headers }: Request) {
+  const version = headers.get('accept-version')?.trim()
+  if (version && version.toLowerCase() !== 'v1')
+    throw new Problem(400, 'UNSUPPORTED_VERSION', 'Unsupported API version. Use v1.')
+}
+
+type FoundRead = NonNullable<ReturnType<ReturnType<typeof createDirectReadFinder>>>
+let directReads: ReturnType<typeof createDirectReadFinder> | undefined
+
+/** Returns the read that answers a request without Elysia, if it has one. */
+function findDirectRead({ method, url }: Request): FoundRead | undefined {
+  const start = method === 'GET' && url.startsWith('http') ? url.indexOf('/', 8) : -1
+  if (start < 0 || !url.startsWith('/api/', start)) return
+  const end = url.indexOf('?', start)
+  directReads ??= createDirectReadFinder(app)
+  return directReads(url.slice(start, end < 0 ? undefined : end))
+}
+
+/** Answers a read with what its route checks, in the same order. */
+function answerRead(request: Request, { direct, params }: FoundRead): Awaitable<Response> {
+  const refuse = (error: unknown) => toProblemResponse(error, request)
+  try {
+    assertSupportedVersion(request)
+    assertUtf8Query(request)
+    const answer = andThen(direct.admit(request, direct.route), (ctx) => direct.read(ctx, params, request))
+    return answer instanceof Promise ? answer.catch(refuse) : answer
+  } catch (error) {
+    return refuse(error)
+  }
 }
 
 /** Runs a POST with an `Idempotency-Key` only once. */
@@ -225,7 +285,7 @@ function withNormalizedUrl(request: Request): Request {
   const isVersioned =
     url.startsWith(VERSIONED_PREFIX, pathStart) && '/?'.includes(url[pathStart + VERSIONED_PREFIX.length] ?? '/')
   // The router takes the path from the place where it begins in `http://…`.
-  const isNormal = url.startsWith('http:') && !(url.includes('%') && /%(?![\da-f]{2})|%00|%[89a-f]/i.test(url))
+  const isNormal = url.startsWith('http:') && isReadable(url)
   if (isNormal && !isVersioned) return request
   const pathAndQuery = replaceUnreadable(
     isVersioned ? `/api${url.slice(pathStart + VERSIONED_PREFIX.length)}` : url.slice(Math.max(0, pathStart)),
@@ -241,6 +301,9 @@ function withNormalizedUrl(request: Request): Request {
   linkOriginalRequest(normalized, request)
   return normalized
 }
+
+/** Tells whether all of a URL can be decoded and stored; of others that is only known after a closer look. */
+const isReadable = (url: string) => !(url.includes('%') && /%(?![\da-f]{2})|%00|%[89a-f]/i.test(url))
 
 /** Replaces path segments that cannot be decoded or stored by one that matches no id. */
 function replaceUnreadable(address: string): string {

@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { config } from '../config'
+import { type Awaitable, andThen } from '../core/awaitable'
 import { type BodyInspector, isForm, readJson } from '../core/body'
 import { slot } from '../core/extension'
 import { assertLengths } from '../core/length-limits'
@@ -14,9 +15,11 @@ import { limitCostlyRequest, limitRequest } from '../limits/request-limit'
 import { reserveBody } from '../tenancy/body-budget'
 import { costlyWork } from '../tenancy/fair-queue'
 import { resolveTenant, type Tenant } from '../tenancy/tenants'
+import type { Actor } from './actors'
 import { authenticate } from './authentication'
 import type { Ctx, PublicCtx } from './context'
 import { expireSessionCookie, extendSessionCookie } from './cookies'
+import { type Admit, withAdmission } from './direct-reads'
 import { createAuditedWrite, impersonate, readImpersonationTarget } from './impersonation'
 import { assertScope, hasPermission, missingRoleMessage, type Permission, type ScopeArea } from './permissions'
 import { WorkTurns } from './work-turns'
@@ -30,18 +33,31 @@ type AuthorizationOptions = {
   onlyReads?: boolean
 }
 
-async function authorize(
+/** Returns the context of a request, without a promise when all that it depends on is cached. */
+const authorize = (
   request: Request,
   area: ScopeArea,
   permission?: Permission,
   options: AuthorizationOptions = {},
-): Promise<PublicCtx> {
-  const tenant = await resolveTenant(request)
-  const caller = await findCallerWithinLimits(request, tenant, options)
-  assertScope(caller, area, options.onlyReads || isRead(request) ? 'read' : 'write')
-  const impersonation = readImpersonationTarget(request)
-  const actor = impersonation ? await impersonate(tenant, caller, impersonation) : caller
-  if (caller) noteUser(request, caller.user)
+): Awaitable<PublicCtx> =>
+  andThen(resolveTenant(request), (tenant) =>
+    andThen(findCallerWithinLimits(request, tenant, options), (caller) => {
+      assertScope(caller, area, options.onlyReads || isRead(request) ? 'read' : 'write')
+      const impersonation = readImpersonationTarget(request)
+      const actor = impersonation ? impersonate(tenant, caller, impersonation) : caller
+      return andThen(actor, (actor) => {
+        if (caller) noteUser(request, caller.user)
+        return createContext(request, tenant, actor, permission)
+      })
+    }),
+  )
+
+function createContext(
+  request: Request,
+  tenant: Tenant,
+  actor: Actor | undefined,
+  permission: Permission | undefined,
+): PublicCtx {
   if (!actor) {
     if (!permission) return withClaim(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
@@ -60,7 +76,7 @@ async function authorize(
  * because the browser would not learn of it.
  * @throws 401, 403 as for a new request
  */
-export const reauthorize = (request: Request, area: ScopeArea): Promise<PublicCtx> =>
+export const reauthorize = async (request: Request, area: ScopeArea): Promise<PublicCtx> =>
   authorize(request, area, undefined, { renewsCookie: false, isCounted: false })
 
 /** Authorizes the caller of a costly read that no guard protects. @throws 401, 403 as for other reads, 429 RATE_LIMITED */
@@ -81,15 +97,24 @@ export async function reauthorizeSameOrigin(request: Request, area: ScopeArea): 
 }
 
 /** Whoever sends an invalid credential counts as a guest. @throws 401, 403 as `findCaller`, 429 RATE_LIMITED */
-async function findCallerWithinLimits(request: Request, tenant: Tenant, options: AuthorizationOptions) {
+function findCallerWithinLimits(
+  request: Request,
+  tenant: Tenant,
+  options: AuthorizationOptions,
+): Awaitable<Actor | undefined> {
   if (options.isCounted === false) return findCaller(request, tenant, options)
-  const caller = await findCaller(request, tenant, options).catch(async (error) => {
-    await limitRequest(request, tenant)
-    throw error
-  })
-  const limited = limitRequest(request, tenant, caller)
-  if (limited) await limited
-  return caller
+  const countCaller = (caller: Actor | undefined) => andThen(limitRequest(request, tenant, caller), () => caller)
+  const countRefused = (error: unknown) =>
+    andThen(limitRequest(request, tenant), (): never => {
+      throw error
+    })
+  let found: Awaitable<Actor | undefined>
+  try {
+    found = findCaller(request, tenant, options)
+  } catch (error) {
+    return countRefused(error)
+  }
+  return found instanceof Promise ? found.then(countCaller, countRefused) : countCaller(found)
 }
 
 /**
@@ -97,18 +122,18 @@ async function findCallerWithinLimits(request: Request, tenant: Tenant, options:
  * ignored.
  * @throws 401 UNAUTHENTICATED, 403 COOKIE_OF_ANOTHER_HOST, CROSS_SITE for a write by cookie from another site
  */
-async function findCaller(
+const findCaller = (
   request: Request,
   tenant: Tenant,
   { readsCookie, renewsCookie = true }: AuthorizationOptions,
-) {
-  const authentication = await authenticate(request, tenant, { readsCookie })
-  if (!authentication || 'actor' in authentication) return authentication?.actor
-  const { cookie, session = rejectEndedSession(request, tenant) } = authentication
-  if (!isRead(request)) await assertSameSite(request, tenant)
-  if (renewsCookie) await extendSessionCookie(request, tenant, cookie, session)
-  return session.actor
-}
+): Awaitable<Actor | undefined> =>
+  andThen(authenticate(request, tenant, { readsCookie }), (authentication) => {
+    if (!authentication || 'actor' in authentication) return authentication?.actor
+    const { cookie, session = rejectEndedSession(request, tenant) } = authentication
+    return andThen(isRead(request) ? undefined : assertSameSite(request, tenant), () =>
+      andThen(renewsCookie ? extendSessionCookie(request, tenant, cookie, session) : undefined, () => session.actor),
+    )
+  })
 
 function rejectEndedSession(request: Request, tenant: Tenant): never {
   expireSessionCookie(request, tenant)
@@ -163,11 +188,10 @@ const createGuard = <Area extends ScopeArea>(area: Area, read: ReadBody) =>
     open: (_: true) =>
       createHooks<PublicCtx>(
         'open',
-        async (request) => {
-          const tenant = await resolveTenant(request)
-          await limitRequest(request, tenant)
-          return withClaim(request, tenant)
-        },
+        (request) =>
+          andThen(resolveTenant(request), (tenant) =>
+            andThen(limitRequest(request, tenant), () => withClaim(request, tenant)),
+          ),
         read,
       ),
     openThrottled: (_: true) =>
@@ -215,16 +239,21 @@ const LARGE_BODY_LIMITS = { perTenant: 100, perCaller: 50 }
  */
 function createHooks<C extends PublicCtx>(
   access: Permission | 'anyone' | 'open',
-  authorizeRequest: (request: Request) => PublicCtx | Promise<PublicCtx>,
+  authorizeRequest: (request: Request) => Awaitable<PublicCtx>,
   read: ReadBody,
 ) {
+  const admit: Admit = (request, route) => {
+    noteRoute(request, route)
+    return andThen(authorizeRequest(request), (ctx) => {
+      endAuthorizationCheck(request)
+      return ctx
+    })
+  }
   return {
     detail: { 'x-access': access } as object, // an OpenAPI extension, which the type of Elysia lacks
     parse: async (context: HookContext<C>) => {
-      noteRoute(context.request, context.route)
-      context.ctx = (await authorizeRequest(context.request)) as C
+      context.ctx = (await admit(context.request, context.route)) as C
       const { request, route, ctx } = context
-      endAuthorizationCheck(request)
       let turns: WorkTurns | undefined
       const checks: BodyInspector = {
         onBytes: (count, most) => reserveBody(request, ctx.tenant, count, most),
@@ -245,13 +274,9 @@ function createHooks<C extends PublicCtx>(
         turns?.end()
       }
     },
-    transform: async (context: HookContext<C>) => {
-      if (!context.ctx) {
-        noteRoute(context.request, context.route)
-        context.ctx = (await authorizeRequest(context.request)) as C
-      }
-      endAuthorizationCheck(context.request)
-    },
+    transform: withAdmission(async (context: HookContext<C>) => {
+      context.ctx ??= (await admit(context.request, context.route)) as C
+    }, admit),
     // This is only for the types: the context already has `ctx`, and another hook would delay every request.
     ...({} as { resolve: () => { ctx: C } }),
   }

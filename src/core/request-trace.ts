@@ -1,3 +1,4 @@
+import type { Awaitable } from './awaitable'
 import { notesOf } from './request-log'
 import { areSpansRecorded, parseTrace, runInTrace, startSpan } from './trace'
 
@@ -9,8 +10,8 @@ export const toKnownMethod = (method: string) => (HTTP_METHODS.includes(method) 
 /** Handles a request as a part of the trace that its caller names, and as a span when spans are recorded. */
 export function runInRequestTrace(
   request: Request,
-  handle: (request: Request) => Response | Promise<Response>,
-): Response | Promise<Response> {
+  handle: (request: Request) => Awaitable<Response>,
+): Awaitable<Response> {
   const header = request.headers.get('traceparent')
   const parent = header === null ? undefined : parseTrace(header, request.headers.get('tracestate'))
   if (areSpansRecorded()) return runInRequestSpan(request, parent, handle)
@@ -20,7 +21,7 @@ export function runInRequestTrace(
 async function runInRequestSpan(
   request: Request,
   parent: ReturnType<typeof parseTrace>,
-  handle: (request: Request) => Response | Promise<Response>,
+  handle: (request: Request) => Awaitable<Response>,
 ) {
   const method = toKnownMethod(request.method)
   const scheme = request.url.startsWith('https:') ? 'https' : 'http'

@@ -20,17 +20,22 @@ function isNotUtf8(bytes: string): boolean {
   }
 }
 
+/** @throws 400 INVALID_INPUT for a query that is not UTF-8 */
+export function assertUtf8Query({ url }: Request) {
+  const start = url.indexOf('?')
+  const path = start < 0 ? undefined : findParameterNotUtf8(url.slice(start + 1))
+  if (path === undefined) return
+  badRequest({ path, message: 'The value is not UTF-8. Write a percent sign as %25, and "é" as %C3%A9.' })
+}
+
 /**
  * Refuses queries of the API that are not UTF-8: their bytes would be read as U+FFFD. Webhooks and plugins read their own.
  * @throws 400 INVALID_INPUT
  */
 export const requireUtf8Queries = new Elysia({ name: 'utf8-queries' }).onTransform(
   { as: 'global' },
-  ({ request: { url }, route }) => {
-    const start = url.indexOf('?')
-    if (start < 0 || !route.startsWith('/api/') || route.startsWith('/api/webhooks/') || route.endsWith('*')) return
-    const path = findParameterNotUtf8(url.slice(start + 1))
-    if (path === undefined) return
-    badRequest({ path, message: 'The value is not UTF-8. Write a percent sign as %25, and "é" as %C3%A9.' })
+  ({ request, route }) => {
+    if (!route.startsWith('/api/') || route.startsWith('/api/webhooks/') || route.endsWith('*')) return
+    assertUtf8Query(request)
   },
 )

@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia'
 import type { PublicCtx } from '../accounts/context'
+import { readDirectly } from '../accounts/direct-reads'
 import { formGuard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import { LIST_FORMS } from '../core/query-lists'
@@ -63,31 +64,39 @@ const entityParams = t.Object({ key: t.String(), identifier: t.String() })
 
 export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
   .use(formGuard('entities'))
-  .get('/', ({ ctx, params, request }) => pages.list(ctx, params.key, request), {
-    anyone: true,
-    detail: {
-      operationId: 'listEntities',
-      summary: 'List entities',
-      parameters: [...filterParameters, ...searchParameters, ...pageParameters, ...shapeParameters].map(toParameter),
-      description:
-        'Filters: `field=value`, `field[$gt]=value` with $lt, $gt, $lte, $gte, $ne, $in, $nin, $exists, $like (`%`, `_`). The header `Link` leads to the next page.',
-      responses: {
-        200: {
-          ...jsonContent(t.Union([t.Array(Entity), QueryPlan]), 'The entities, or with `$explain` the query plan'),
-          headers: { 'X-Total-Count-Estimated': ESTIMATED_HEADER },
+  .get(
+    '/',
+    readDirectly((ctx, { key }, request) => pages.list(ctx, key!, request)),
+    {
+      anyone: true,
+      detail: {
+        operationId: 'listEntities',
+        summary: 'List entities',
+        parameters: [...filterParameters, ...searchParameters, ...pageParameters, ...shapeParameters].map(toParameter),
+        description:
+          'Filters: `field=value`, `field[$gt]=value` with $lt, $gt, $lte, $gte, $ne, $in, $nin, $exists, $like (`%`, `_`). The header `Link` leads to the next page.',
+        responses: {
+          200: {
+            ...jsonContent(t.Union([t.Array(Entity), QueryPlan]), 'The entities, or with `$explain` the query plan'),
+            headers: { 'X-Total-Count-Estimated': ESTIMATED_HEADER },
+          },
         },
       },
     },
-  })
-  .get('/:identifier', ({ ctx, params, request }) => entities.get(ctx, params.key, params.identifier, request), {
-    anyone: true,
-    detail: {
-      operationId: 'getEntity',
-      summary: 'Get an entity',
-      parameters: [asOfParameter, ...shapeParameters].map(toParameter),
-      responses: foundResponses,
+  )
+  .get(
+    '/:identifier',
+    readDirectly((ctx, { key, identifier }, request) => entities.get(ctx, key!, identifier!, request)),
+    {
+      anyone: true,
+      detail: {
+        operationId: 'getEntity',
+        summary: 'Get an entity',
+        parameters: [asOfParameter, ...shapeParameters].map(toParameter),
+        responses: foundResponses,
+      },
     },
-  })
+  )
   .post('/', ({ ctx, params, body, request }) => create(ctx, params.key, body, request), {
     anyone: true,
     params: blueprintParams,
