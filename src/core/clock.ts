@@ -1,3 +1,5 @@
+import { BoundedMap } from './bounded-map'
+
 let offsetMs = 0
 let [leastLead, greatestLead] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 
@@ -33,21 +35,32 @@ export const HOUR_MS = 3_600_000
 /** A day in ms. */
 export const DAY_MS = 86_400_000
 export const MINUTE_MS = 60_000
-const SECONDS = Array.from({ length: 60 }, (_, n) => `${String(n).padStart(2, '0')}.`)
+const twoDigits = (n: number) => String(n).padStart(2, '0')
+const MINUTES = Array.from({ length: 1_440 }, (_, n) => `${twoDigits(Math.floor(n / 60))}:${twoDigits(n % 60)}:`)
+const SECONDS = Array.from({ length: 60 }, (_, n) => `${twoDigits(n)}.`)
 const MILLISECONDS = Array.from({ length: 1_000 }, (_, n) => `${String(n).padStart(3, '0')}Z`)
 
-let [cachedMinute, cachedPrefix] = [Number.NaN, '']
+const MAX_CACHED_DAYS = 4_000
+const textsByDay = new BoundedMap<number, string>(MAX_CACHED_DAYS)
 
 /**
- * Returns a moment (ms since 1970) as ISO 8601 in UTC with milliseconds. A list shows dozens of times of few minutes, so
- * it is put together from parts that are at hand.
+ * Returns a moment (ms since 1970) as ISO 8601 in UTC with milliseconds. What is shown has times of few days, so they are
+ * put together from parts that are at hand.
  */
 export function toIsoString(ms: number): string {
-  const minute = Math.floor(ms / MINUTE_MS)
-  if (minute !== cachedMinute)
-    [cachedMinute, cachedPrefix] = [minute, new Date(minute * MINUTE_MS).toISOString().slice(0, -7)]
-  const msOfMinute = ms - minute * MINUTE_MS
-  return cachedPrefix + SECONDS[(msOfMinute / 1_000) | 0] + MILLISECONDS[msOfMinute % 1_000]
+  const day = Math.floor(ms / DAY_MS)
+  const msOfDay = ms - day * DAY_MS
+  const msOfMinute = msOfDay % MINUTE_MS
+  const minute = MINUTES[(msOfDay / MINUTE_MS) | 0]!
+  return (
+    (textsByDay.get(day) ?? addDay(day)) + minute + SECONDS[(msOfMinute / 1_000) | 0] + MILLISECONDS[msOfMinute % 1_000]
+  )
+}
+
+function addDay(day: number): string {
+  const text = new Date(day * DAY_MS).toISOString().slice(0, -13)
+  textsByDay.set(day, text)
+  return text
 }
 
 const ISO_DATE_TIME =

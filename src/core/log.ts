@@ -14,13 +14,9 @@ export type LogFormat = 'json' | 'pretty'
  * Where formatted log lines go, each with its line break: standard error, because commands print to standard output.
  */
 export const logOutput = {
-  write(line: string) {
-    countFault(line)
-    logOutput.writeInfo(line)
-  },
-  /** Writes a line that tells no fault. */
-  writeInfo(line: string) {
+  write(line: string, mayTellFault = true) {
     keepLogLine(line)
+    if (mayTellFault) countFault(line)
     writeLine(output.format === 'pretty' ? toPrettyLine(line, output.isColored) : line)
   },
 }

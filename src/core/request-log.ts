@@ -59,18 +59,48 @@ type ResponseSummary = { requestId: string; method: string; status: number; byte
  * Logs a request. The line is formatted here, because pino takes several times as long. Only the method and the route
  * may need escaping.
  */
-export function logRequest({ started, traceId, tenant, user, route, code }: RequestNotes, summary: ResponseSummary) {
+export function logRequest(notes: RequestNotes, summary: ResponseSummary) {
+  const { started, traceId, tenant, user, route, code } = notes
   if (!log.isLevelEnabled('info')) return
   const { requestId, method, status, bytes } = summary
-  const ms = Math.round((performance.now() - started) * 100) / 100
+  const hundredths = Math.round((performance.now() - started) * 100)
+  const isLikeLast =
+    status === last.status &&
+    route === last.route &&
+    user === last.user &&
+    tenant === last.tenant &&
+    method === last.method &&
+    !code &&
+    !traceId
+  const fields = isLikeLast ? last.fields : toFields(notes, summary)
+  if (!isLikeLast && !code && !traceId) last = { status, route, user, tenant, method, fields }
+  const start = `${toLineStart(Date.now())}${requestId}"`
+  const bytesField = bytes === undefined ? '' : `,"bytes":${bytes}`
+  logOutput.write(`${start}${fields}${toMsText(hundredths)}${bytesField}}\n`, false)
+}
+
+/** What the last line without a code and a trace had in common with others of its user and route. */
+let last = { fields: '' } as Partial<RequestNotes & ResponseSummary> & { fields: string }
+
+/** Returns the fields between the id of a request and its duration. */
+function toFields({ traceId, tenant, user, route, code }: RequestNotes, { method, status }: ResponseSummary): string {
   const worker = getProcessNumber()
   const callerFields = `${worker ? `,"worker":${worker}` : ''}${traceId ? `,"traceId":"${traceId}"` : ''}${tenant ? `,"tenant":"${tenant}"` : ''}${user ? `,"user":"${user}"` : ''}`
   const requestFields = `,"method":${toCachedJson(method)}${route ? `,"route":${toCachedJson(route)}` : ''}`
-  const resultFields = `,"status":${status}${code ? `,"code":"${code}"` : ''},"ms":${ms}${bytes === undefined ? '' : `,"bytes":${bytes}`}`
-  logOutput.writeInfo(
-    `{"level":"info","time":"${toIsoString(Date.now())}","requestId":"${requestId}"${callerFields}${requestFields}${resultFields}}\n`,
-  )
+  return `${callerFields}${requestFields},"status":${status}${code ? `,"code":"${code}"` : ''},"ms":`
 }
+
+let [lineTime, lineStart] = [Number.NaN, '']
+
+/** Returns the beginning of a line. Many have the same time. */
+function toLineStart(time: number): string {
+  if (time !== lineTime) [lineTime, lineStart] = [time, `{"level":"info","time":"${toIsoString(time)}","requestId":"`]
+  return lineStart
+}
+
+const MAX_SHORT_MS = 10
+const shortTexts = Array.from({ length: MAX_SHORT_MS * 100 }, (_, hundredths) => `${hundredths / 100}`)
+const toMsText = (hundredths: number) => shortTexts[hundredths] ?? `${hundredths / 100}`
 
 const jsonByText = new Map<string, string>()
 
