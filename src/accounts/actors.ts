@@ -174,9 +174,7 @@ const lastUsesByDb = new WeakMap<Tenant['db'], BoundedMap<string, number>>()
  * @throws 401 UNAUTHENTICATED when the token is invalid or expired
  */
 export function authenticateApiToken(tenant: Tenant, token: string): Awaitable<Actor> {
-  if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token))
-    throw invalidCredential('This is an access token. Send it as a Bearer token: Authorization: Bearer …')
-  if (!API_TOKEN_PATTERN.test(token)) throw invalidCredential()
+  if (!API_TOKEN_PATTERN.test(token)) throw explainInvalidApiToken(token)
   const found = cached<CachedActor | undefined>(tenant, 'actors', token, async () => {
     const row = await selectByToken(tenant.db, { hash: sha256(token) })
     if (!row) return
@@ -188,11 +186,17 @@ export function authenticateApiToken(tenant: Tenant, token: string): Awaitable<A
     return { ...loaded, expires }
   })
   return andThen(found, (entry) => {
-    if (!entry || entry.expires <= now()) throw invalidCredential()
-    recordLastUse(tenant, token)
+    const time = now()
+    if (!entry || entry.expires <= time) throw invalidCredential()
+    recordLastUse(tenant, token, time)
     return entry.actor
   })
 }
+
+const explainInvalidApiToken = (token: string) =>
+  /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)
+    ? invalidCredential('This is an access token. Send it as a Bearer token: Authorization: Bearer …')
+    : invalidCredential()
 
 /** Returns the roles of a user, or undefined when the user does not exist. */
 export async function findRoles({ db }: Tenant, user: string): Promise<string[] | undefined> {
@@ -231,9 +235,8 @@ async function toCachedActor(tenant: Tenant, row: ActorRow, by: ActorCredential,
 }
 
 /** Records the last use of an API token in the background, at most once a minute. */
-function recordLastUse(tenant: Tenant, token: string) {
+function recordLastUse(tenant: Tenant, token: string, time: number) {
   const lastUses = lastUsesByDb.get(tenant.db) ?? new BoundedMap<string, number>(MAX_LAST_USES)
-  const time = now()
   if (time - (lastUses.get(token) ?? 0) < LAST_USED_INTERVAL_MS) return
   lastUsesByDb.set(tenant.db, lastUses.set(token, time))
   const [used, hash] = [toIsoString(time), sha256(token)]

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, realpathSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { BoundedMap } from '../core/bounded-map'
 import { ConfigError } from '../core/config-error'
 import { sha256 } from '../core/crypto'
 
@@ -46,7 +47,17 @@ export class CommitCounters {
   }
 }
 
-const counterOf = (name: string) => Bun.hash.crc32(name) % COUNTER_COUNT
+const MAX_KNOWN_NAMES = 50_000
+const countersByName = new BoundedMap<string, number>(MAX_KNOWN_NAMES)
+
+/** Each use of what is cached asks for a counter, so names are hashed once. */
+function counterOf(name: string): number {
+  const known = countersByName.get(name)
+  if (known !== undefined) return known
+  const counter = Bun.hash.crc32(name) % COUNTER_COUNT
+  countersByName.set(name, counter)
+  return counter
+}
 
 const SHARED_MEMORY = '/dev/shm'
 

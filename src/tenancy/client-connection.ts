@@ -27,7 +27,14 @@ export const requestAuthority = ({ headers }: Request): string =>
 /** Returns the host without the port and without a final dot, which does not change the name (RFC 1034, 3.1). */
 export const stripPort = (authority: string) => authority.replace(/\.?(:\d*)?$/, '')
 
-export const requestHost = (request: Request) => stripPort(requestAuthority(request))
+let [lastAuthority, lastHost] = ['', '']
+
+/** Returns the requested host without the port; most requests ask for the host of the one before. */
+export function requestHost(request: Request): string {
+  const authority = requestAuthority(request)
+  if (authority !== lastAuthority) [lastAuthority, lastHost] = [authority, stripPort(authority)]
+  return lastHost
+}
 
 /**
  * Returns the client's IP address. The header of a proxy counts only when proxies are trusted, and then only its last

@@ -31,22 +31,17 @@ export async function findDefaultTenant(host: string): Promise<TenantRecord | un
   return id === undefined ? undefined : findById(id)
 }
 
-/** Callers can invent hosts, so the default tenant is remembered for few of them. */
-const MAX_HOSTS_OF_NO_TENANT = 1_000
-const cachedDefaultsByHost = () =>
-  cached(registry, 'tenants', 'default tenants by host', async () => {
-    return new BoundedMap<string, TenantRecord>(MAX_HOSTS_OF_NO_TENANT)
-  })
+/** Callers can invent hosts at which the default tenant answers. */
+const MAX_KNOWN_HOSTS = 10_000
+const cachedRecordsByHost = () =>
+  cached(registry, 'tenants', 'records by host', async () => new BoundedMap<string, TenantRecord>(MAX_KNOWN_HOSTS))
 
 /** Returns the tenant of a host, else the default tenant; without a promise when it is cached. */
 export const findAtHost = (host: string): Awaitable<TenantRecord | undefined> =>
-  andThen(cachedDefaultsByHost(), (defaults) => {
-    const known = defaults.get(host)
-    return known ?? andThen(findByHost(host), (own) => own ?? findDefaultAtHost(host, defaults))
-  })
+  andThen(cachedRecordsByHost(), (records) => records.get(host) ?? loadAtHost(host, records))
 
-async function findDefaultAtHost(host: string, defaults: Map<string, TenantRecord>) {
-  const record = await findDefaultTenant(host)
-  if (record) defaults.set(host, record)
+async function loadAtHost(host: string, records: Map<string, TenantRecord>): Promise<TenantRecord | undefined> {
+  const record = (await findByHost(host)) ?? (await findDefaultTenant(host))
+  if (record) records.set(host, record)
   return record
 }

@@ -3,9 +3,9 @@ import { type Awaitable, andThen } from '../../core/awaitable'
 import { queryAtOnce } from '../../storage/db'
 import type { Db, Tx } from '../../storage/port'
 import type { IndexRow } from './index-keys'
-import { type EntityHeader, idSql, shownColumnSql, shownInForceSql } from './serializer'
+import { type EntityHeader, idSql, parseOwners, shownColumnSql, shownInForceSql } from './serializer'
 
-/** The columns that are read to show an entity, in the order of `selectShownBy`. */
+/** What is read to show an entity. */
 export type ShownRow = [shown: string, user: string | null, workspace: string | null, version: number, updated: number]
 
 /** The latest version of an entity: its history, its number there, and its row, which an entity without changes lacks. */
@@ -18,7 +18,8 @@ const selectByName = (columns: string) => ({
   byIdentifier: `select ${columns} from entities where blueprint = ? and identifier = ?`,
   byId: `select ${columns} from entities where blueprint = ? and _id = ?`,
 })
-const selectShownBy = (shown: string) => selectByName(`${shown}, "user", workspace, version, updated`)
+/** One text is read in less time than its parts. */
+const selectShownBy = (shown: string) => selectByName(`concat(version, '\n', ${shown})`)
 /** The columns of `LatestVersion`. */
 export const LATEST_VERSION_COLUMNS = 'history, version_number, version_row'
 const columnsFor = (shown: string) =>
@@ -40,9 +41,16 @@ function getStatements(model: Model) {
   return statements
 }
 
-/** Reads the columns to show an entity, by identifier or else by `_id`, without a promise where the engine can. */
-export const readShown = (db: Db, model: Model, name: string) =>
-  readByName<ShownRow>(db, getStatements(model).shown, model.code, name)
+/** Reads what shows an entity, by identifier or else by `_id`, without a promise where the engine can. */
+export const readShown = (db: Db, model: Model, name: string): Awaitable<ShownRow | undefined> =>
+  andThen(readByName<[string]>(db, getStatements(model).shown, model.code, name), (row) => row && toShownRow(row[0]))
+
+function toShownRow(text: string): ShownRow {
+  const versionEnd = text.indexOf('\n')
+  const shown = text.slice(versionEnd + 1)
+  const { user, workspace, updated } = parseOwners(shown)
+  return [shown, user, workspace, Number(text.slice(0, versionEnd)), updated]
+}
 
 /** Reads an entity in order to change it, by identifier or else by `_id`. */
 export async function readStored(tx: Db, model: Model, name: string): Promise<StoredEntity | undefined> {

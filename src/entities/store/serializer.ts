@@ -93,6 +93,18 @@ export function extractDocumentJson(packed: string): string {
   return packed.slice(packed.indexOf(METADATA_SEPARATOR, start) + METADATA_SEPARATOR.length)
 }
 
+/** Returns the owners of an entity that was just read, and when it was changed. */
+export function parseOwners(packed: string): Pick<EntityHeader, 'user' | 'workspace' | 'updated'> {
+  const createdEnd = packed.indexOf('\n', packed.indexOf('\n') + 1)
+  const updatedEnd = packed.indexOf('\n', createdEnd + 1)
+  const userEnd = packed.indexOf('\n', updatedEnd + 1)
+  return {
+    updated: Number(packed.slice(createdEnd + 1, updatedEnd)),
+    user: packed.slice(updatedEnd + 1, userEnd) || null,
+    workspace: packed.slice(userEnd + 1, packed.indexOf('\n', userEnd + 1)) || null,
+  }
+}
+
 /** Returns the system properties of an entity. */
 export function parseHeader(packed: string): EntityHeader {
   const { created, updated, ...rest } = JSON.parse(`{${extractHeaderJson(packed)}}`)
