@@ -13,7 +13,14 @@ import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
 import type { Query } from './query-parser'
 import { dropUselessPrefixes, findRanked, type RankedCursor } from './ranked-search'
 import { filterSql, fullScan, textScan } from './scans'
-import { buildSelect, type FindRequest, type FindResult, type PageWindow, type Statement } from './select-sql'
+import {
+  buildSelect,
+  type FilteredPassage,
+  type FindRequest,
+  type FindResult,
+  type PageWindow,
+  type Statement,
+} from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
 import { sortInSlices } from './slice-sort'
 import { type Condition, isLongText, type Order } from './target'
@@ -29,12 +36,13 @@ export async function find<Row extends unknown[]>(
   model: Model,
   rowScope: RowScope,
   query: Query,
-  { limit = query.limit, after, first }: { limit?: number; after?: CursorPosition; first?: Order } = {},
+  { limit = query.limit, after, first, passage }: FindOptions = {},
 ): Promise<FindResult<Row>> {
-  const request = { db, columns, model, rowScope, query, limit, first }
+  const request = { db, columns, model, rowScope, query, limit, first, passage }
   if (query.ranked) return findRanked(request, after as RankedCursor | undefined)
-  const toResult = (rows: unknown[][]): FindResult<Row> => ({
+  const toResult = (rows: unknown[][], isFiltered?: boolean): FindResult<Row> => ({
     rows: rows as Row[],
+    isFiltered,
     positionAfter: (count) => ({ place: rows[count - 1]!.slice(columns.length) as SortPosition }),
   })
   const position = (after as { place: SortPosition } | undefined)?.place
@@ -52,8 +60,8 @@ export async function find<Row extends unknown[]>(
   }
   const path = await chooseAccessPath(db, model, rowScope, query)
   const { scan } = path
-  const rows = path.bounded ? undefined : await findInSteps(request, path, window)
-  if (rows) return toResult(rows)
+  const page = path.bounded ? undefined : await findInSteps(request, path, window)
+  if (page) return toResult(page.rows, page.isFiltered)
   const statement = buildSelect(request, scan, toOrderTerms(query.order, scan.time, first), window)
   if (!position) statements.set(name, { ...statement, until: performance.now() + ESTIMATE_TTL_MS })
   return toResult(await db.query(statement.sql, statement.params))
@@ -65,6 +73,8 @@ const isExact = (query: Query, place: unknown[] = []) =>
 const areExact = (query: Query, page: unknown[][], columns: number) =>
   page.every((row) => isExact(query, row.slice(columns)))
 
+type FindOptions = { limit?: number; after?: CursorPosition; first?: Order; passage?: FilteredPassage }
+
 /**
  * Finds a page of a broad query in bounded steps. Returns undefined when the blueprint is small, so that one statement
  * is enough.
@@ -73,19 +83,23 @@ async function findInSteps(
   request: FindRequest,
   { indexWalk }: AccessPath,
   window: PageWindow,
-): Promise<unknown[][] | undefined> {
-  const { db, model, query, columns } = request
+): Promise<{ rows: unknown[][]; isFiltered?: true } | undefined> {
+  const { db, model, query, columns, passage } = request
   const mayUseIndexes = isExact(query, window.position)
-  const page = indexWalk && mayUseIndexes && (await findByWalk(request, indexWalk, window))
-  if (page && areExact(query, page, columns.length)) return page
+  const mayWalk = mayUseIndexes && !passage?.isDue
+  const page = indexWalk && mayWalk && (await findByWalk(request, indexWalk, window))
+  if (page && areExact(query, page, columns.length)) return { rows: page }
   const search = query.search && (await dropUselessPrefixes(db, query.search))
-  if (canSortFromSet(request) && mayUseIndexes) {
+  if (!passage && canSortFromSet(request) && mayUseIndexes) {
     const sorted = await sortFromSet({ ...request, query: { ...query, search } }, window)
-    if (areExact(query, sorted, columns.length)) return sorted
+    if (areExact(query, sorted, columns.length)) return { rows: sorted }
   }
   const all = fullScan(model)
   if ((await estimateRows(db, all.from, all.where)) < thresholds.few) return
-  return sortInSlices(request, search === undefined ? all : textScan(model, search), window)
+  const scan = search === undefined ? all : textScan(model, search)
+  if (!passage) return { rows: await sortInSlices(request, scan, window) }
+  const { limit, skip } = passage
+  return { rows: await sortInSlices(request, scan, { ...window, limit, skip }), isFiltered: true }
 }
 
 /**

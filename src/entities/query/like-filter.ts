@@ -1,20 +1,14 @@
-import { isTruncated, textKey, truncatedPrefix } from '../../blueprints/fields/index-key-codec'
 import type { Model } from '../../blueprints/model'
-import type { RowScope } from '../../blueprints/permissions'
 import { badRequest } from '../../core/problem'
 import type { Db } from '../../storage/port'
-import type { IndexKeys } from '../store/index-keys'
-import { extractDocumentJson, shownInForceSql } from '../store/serializer'
-import { and, fragment, type SqlFragment, withLiterals } from '../store/sql-fragments'
-import type { CursorPosition } from './cursor'
+import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { getFieldTexts } from './field-texts'
-import { find } from './find'
-import { endOfPrefix, findPrefixes, type LikePattern, matchesPattern, matchesPrefix } from './like-pattern'
+import { endOfPrefix, findPrefixes } from './like-pattern'
+import { isMatch } from './pattern-match'
 import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
 import { fullScan } from './scans'
-import type { FindResult } from './select-sql'
-import { type FieldTarget, valueSql } from './sql-conditions'
+import { valueSql } from './sql-conditions'
 import { type Condition, type LikeCondition, type Target, targetName } from './target'
 
 /** Up to this many matching texts become a list of values; with more, each entity is checked. */
@@ -174,112 +168,4 @@ async function toCondition(db: Db, model: Model, like: LikeCondition): Promise<C
       if (matching.length > MAX_RESOLVED_TEXTS) return
     }
   return { target, is: 'in', values: matching }
-}
-
-/**
- * Returns whether an index key matches. A long text is truncated in its key, so it is read from the entity with this
- * number, or else from any that has it by the index.
- */
-function isMatch(
-  db: Db,
-  target: Target,
-  pattern: LikePattern,
-  key: string,
-  entity?: number,
-): boolean | Promise<boolean> {
-  const text = target.at === 'field' && target.path ? key.slice(1) : key
-  if (target.at === 'column' || !isTruncated(text)) return matchesPattern(pattern, text)
-  return matchesPrefix(pattern, truncatedPrefix(text)) || matchesWholeText(db, target, pattern, { key, text, entity })
-}
-
-async function matchesWholeText(
-  db: Db,
-  { field, path }: FieldTarget,
-  pattern: LikePattern,
-  { key, text, entity }: { key: string; text: string; entity?: number },
-) {
-  const byKey = 'entity_index i join entities e on e.seq = i.entity where i.field = ? and i.path = ? and i.value = ?'
-  const holder =
-    entity === undefined ? fragment(byKey, field.number, path, key) : fragment('entities e where e.seq = ?', entity)
-  const [row] = await db.query(`select ${shownInForceSql('e.')} from ${holder.sql} limit 1`, holder.params)
-  await db.yieldToOthers()
-  return (
-    !!row && matchesPattern(pattern, findLongText(JSON.parse(extractDocumentJson(row[0] as string))[field.key], text))
-  )
-}
-
-/** Returns the text with this index key from anywhere in a value; empty when there is none. */
-export function findLongText(value: unknown, key: string): string {
-  const queue = [value]
-  for (const item of queue) {
-    if (typeof item === 'string' && textKey(item) === key) return item
-    if (item !== null && typeof item === 'object') queue.push(...Object.values(item))
-  }
-  return ''
-}
-
-/** Returns what the patterns need of each entity: a text for each, the index keys of lists and objects, and its number. */
-export const getLikeColumns = (likes: LikeCondition[]): string[] => [
-  ...likes.map(({ target }) => (isListed(target) ? 'null' : withLiterals(valueSql(target)))),
-  likes.some(({ target }) => isListed(target)) ? 'e.keys' : 'null',
-  'e.seq',
-]
-
-/** Returns whether the texts of a target are in a list of index keys. */
-const isListed = (target: Target) => target.at === 'field' && !target.single
-
-/** Returns whether an entity matches all patterns, by the values of `getLikeColumns`. */
-export async function matchesLikes(db: Db, likes: LikeCondition[], values: unknown[]): Promise<boolean> {
-  const [keys, entity] = values.slice(likes.length) as [string | null, number]
-  const lists = keys === null ? {} : (JSON.parse(keys) as IndexKeys)
-  for (const [at, { target, pattern }] of likes.entries()) {
-    const value = target.at === 'field' && isListed(target) ? lists[target.label] : values[at]
-    const texts = [value ?? []].flat() as string[]
-    const own = target.at === 'field' && target.path ? texts.filter((text) => text.startsWith('s')) : texts
-    let isLike = false
-    for (const text of own) isLike ||= await isMatch(db, target, pattern, text, Number(entity))
-    if (!isLike) return false
-  }
-  return true
-}
-
-export const MAX_ENTITIES_PER_READ = 2_000 // entities per statement
-
-/** Returns the results of `find` that match the remaining patterns; reads on in the order until there are enough. */
-export async function findFiltered<Row extends unknown[]>(
-  db: Db,
-  columns: string[],
-  model: Model,
-  rowScope: RowScope,
-  query: Query,
-  { limit = query.limit, after }: { limit?: number; after?: CursorPosition } = {},
-): Promise<FindResult<Row>> {
-  const { likes } = query
-  if (!likes.length) return find(db, columns, model, rowScope, query, { limit, after })
-  const likeColumns = getLikeColumns(likes)
-  const selected = [...columns, ...likeColumns]
-  const matches: { row: Row; passed: () => CursorPosition }[] = []
-  let [from, toSkip, size] = [after, query.skip, Math.min(MAX_ENTITIES_PER_READ, limit + query.skip + 50)]
-  while (matches.length < limit) {
-    const { rows, positionAfter } = await find(
-      db,
-      selected,
-      model,
-      rowScope,
-      { ...query, skip: 0 },
-      { limit: size, after: from },
-    )
-    for (const [at, row] of rows.entries()) {
-      if (!(await matchesLikes(db, likes, row.slice(columns.length, selected.length)))) continue
-      if (toSkip-- > 0) continue
-      matches.push({ row: row as Row, passed: () => positionAfter(at + 1) })
-      if (matches.length === limit) break
-    }
-    if (rows.length < size) break
-    from = positionAfter(rows.length)
-    // The cursor of a ranked search holds all entities that were passed, so its slices stay small.
-    if (!query.ranked) size = Math.min(MAX_ENTITIES_PER_READ, size * 2)
-    await db.yieldToOthers()
-  }
-  return { rows: matches.map(({ row }) => row), positionAfter: (count) => matches[count - 1]!.passed() }
 }

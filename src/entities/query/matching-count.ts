@@ -1,13 +1,16 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
+import { and } from '../store/sql-fragments'
+import { chooseTimeOrderedScan } from './access-path'
 import { count } from './count'
 import { estimateCount, type MatchingCount } from './count-estimate'
-import type { CursorPosition } from './cursor'
-import { findFiltered, MAX_ENTITIES_PER_READ, resolveLikes } from './like-filter'
-import { byCreated } from './order'
+import { resolveLikes } from './like-filter'
 import type { Query } from './query-parser'
+import { splitIntoRanges } from './ranges'
 import { getCached, readUntilChange, setCached } from './read-cache'
+import { createRowFilter } from './row-filter'
+import { toPassage } from './scans'
 import { targetKey } from './target'
 
 /** Returns how many entities match. The number is kept in memory until one of the blueprint's entities changes. */
@@ -44,18 +47,23 @@ function describeFilter(rowScope: RowScope, { conditions, likes, search }: Query
   return JSON.stringify([rowScope, search, ...filters])
 }
 
-/** Returns how many entities match, including the remaining patterns. */
+/** Returns how many entities match, including what is filtered here. */
 async function countFiltered(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number> {
-  if (!query.likes.length) return count(db, model, rowScope, query)
-  const unpaged = { ...query, skip: 0, ranked: false, order: [byCreated(true)] }
+  const filter = createRowFilter(model, query)
+  if (!filter) return count(db, model, rowScope, query)
+  const scan = await chooseTimeOrderedScan(db, model, rowScope, query)
+  const { matching, ...rows } = toPassage(model, scan, rowScope, query.conditions)
+  const ofIndex = rows.from.startsWith('entity_index')
+  const columns = filter.columns.map((one) =>
+    ofIndex ? `(select ${one} from entities e where e.seq = i.entity)` : one,
+  )
   let counted = 0
-  for (let after: CursorPosition | undefined; ; ) {
-    const { rows, positionAfter } = await findFiltered(db, ['e.seq'], model, rowScope, unpaged, {
-      limit: MAX_ENTITIES_PER_READ,
-      after,
-    })
-    counted += rows.length
-    if (rows.length < MAX_ENTITIES_PER_READ) return counted
-    after = positionAfter(rows.length)
+  for await (const { conditions } of splitIntoRanges(db, rows)) {
+    const { sql, params } = and([matching, ...conditions])
+    for (const row of await db.query(`select ${columns.join(', ')} from ${rows.from} where ${sql}`, params)) {
+      const accepted = filter.accepts(db, row)
+      if (accepted === true || (await accepted)) counted++
+    }
   }
+  return counted
 }

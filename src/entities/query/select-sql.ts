@@ -5,6 +5,7 @@ import { and, commaList, fragment, oneOf, type SqlFragment } from '../store/sql-
 import type { CursorPosition } from './cursor'
 import { afterPositionSql, type OrderTerm, orderBySql, type SortPosition } from './order'
 import type { Query } from './query-parser'
+import type { RowFilter } from './row-filter'
 import { filterSql, fullScan, type Scan } from './scans'
 import type { Order } from './target'
 
@@ -20,10 +21,19 @@ export type FindRequest = {
   query: Query
   limit: number
   first?: Order
+  passage?: FilteredPassage
 }
+
+/**
+ * What a request does whose rows are filtered here, once it has to read all rows that the database can tell: it filters
+ * them in one pass. It `isDue` when the beginning of the order was read in vain.
+ */
+export type FilteredPassage = { filter: RowFilter; limit: number; skip: number; isDue: boolean }
 
 export type FindResult<Row> = {
   rows: Row[]
+  /** Whether these are the page of the passage. */
+  isFiltered?: boolean
   /** Returns the position where a page of `count` rows, at least one, ends. */
   positionAfter(count: number): CursorPosition
 }

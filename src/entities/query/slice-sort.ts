@@ -1,14 +1,16 @@
-import { and, commaList } from '../store/sql-fragments'
+import { and, commaList, fragment } from '../store/sql-fragments'
 import { thresholds } from './cardinality'
-import { afterPositionSql, type OrderTerm, orderBySql, type SortPosition, toOrderTerms } from './order'
+import { afterPositionSql, isCreated, type OrderTerm, orderBySql, type SortPosition, toOrderTerms } from './order'
 import { splitIntoRanges } from './ranges'
 import { fullScan, type Scan, toPassage } from './scans'
 import { type FindRequest, type PageWindow, readRowsByIds } from './select-sql'
 import { compareValues } from './value-order'
 
+const FIRST_ROWS = 250 // rows of the first slice of a list by time, which may end early
+
 /**
- * Finds a page in an order that no index has. It reads the matching entities in slices, and keeps the first ones of the
- * order in memory, as many as the page needs.
+ * Finds a page in an order that no index has, or whose rows are filtered here. It reads the matching entities in slices,
+ * and keeps the first ones of the order in memory, as many as the page needs.
  */
 export async function sortInSlices(request: FindRequest, scan: Scan, window: PageWindow): Promise<unknown[][]> {
   const terms = toOrderTerms(request.query.order, fullScan(request.model).time, request.first)
@@ -27,29 +29,41 @@ export async function sortInSlices(request: FindRequest, scan: Scan, window: Pag
 
 /** Returns the first places after a position, at most `limit`, in order. */
 async function findFirstPlaces(
-  { db, model, rowScope, query: { conditions } }: FindRequest,
+  { db, model, rowScope, query, passage }: FindRequest,
   scan: Scan,
   terms: OrderTerm[],
   limit: number,
   position: SortPosition | undefined,
 ): Promise<SortPosition[]> {
   if (!limit) return []
-  const { matching, ...rows } = toPassage(model, scan, rowScope, conditions)
-  const [selected, order] = [commaList(terms.map(({ of }) => of)), orderBySql(terms)]
+  const { matching, ...rows } = toPassage(model, scan, rowScope, query.conditions)
+  const { columns = [], accepts } = passage?.filter ?? {}
+  const after = position ? [afterPositionSql(terms, position)] : []
+  const isByTime = scan.by === 'time' && query.order.length === 1 && isCreated(query.order[0]!.target)
+  const source = isByTime
+    ? { ...rows, where: and([rows.where, ...after]), descending: terms[0]!.descending, first: FIRST_ROWS }
+    : rows
+  const selected = commaList([...terms.map(({ of }) => of), ...columns.map((one) => fragment(one))])
+  const order = orderBySql(terms)
   let first: SortPosition[] = []
-  for await (const range of splitIntoRanges(db, rows)) {
+  for await (const range of splitIntoRanges(db, source)) {
     // The places found so far leave room only for earlier ones.
     const worst = first.length === limit ? first.at(-1) : undefined
-    const { sql, params } = and([
-      matching,
-      ...range.conditions,
-      ...(position ? [afterPositionSql(terms, position)] : []),
-    ])
-    const found = await db.query(
-      `select ${selected.sql} from ${rows.from} where ${sql} order by ${order.sql} limit ?`,
-      [...[...selected.params, ...params, ...order.params], limit],
-    )
-    const better = (found as SortPosition[]).filter((place) => !worst || comparePlaces(terms, place, worst) < 0)
+    if (isByTime && worst) break
+    const { sql, params } = and([matching, ...range.conditions, ...after])
+    const select = `select ${selected.sql} from ${rows.from} where ${sql}`
+    const found = accepts
+      ? await db.query(select, [...selected.params, ...params])
+      : await db.query(`${select} order by ${order.sql} limit ?`, [
+          ...[...selected.params, ...params, ...order.params],
+          limit,
+        ])
+    const better: SortPosition[] = []
+    for (const row of found) {
+      if (worst && comparePlaces(terms, row as SortPosition, worst) >= 0) continue
+      const accepted = !accepts || accepts(db, row.slice(terms.length))
+      if (accepted === true || (await accepted)) better.push(row.slice(0, terms.length) as SortPosition)
+    }
     if (better.length)
       first = [...first, ...better].sort((one, other) => comparePlaces(terms, one, other)).slice(0, limit)
   }

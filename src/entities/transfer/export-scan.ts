@@ -2,9 +2,9 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { readNextSlice, type TimePosition } from '../query/entity-slices'
-import { getLikeColumns, matchesLikes } from '../query/like-filter'
 import { matchesCondition } from '../query/matches'
 import type { Query } from '../query/query-parser'
+import { createRowFilter } from '../query/row-filter'
 import { entityHasWordsSql } from '../query/scans'
 import { conditionSql, scopeSql } from '../query/sql-conditions'
 import type { Condition } from '../query/target'
@@ -17,7 +17,8 @@ import { and, fragment } from '../store/sql-fragments'
  * slice is a bounded amount of work and memory, however many match; no entity comes twice.
  */
 export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, query: Query): AsyncGenerator<string[]> {
-  const { conditions, likes, search } = query
+  const { conditions, search } = query
+  const filter = createRowFilter(model, query)
   const tested = conditions.filter(isTestedHere)
   const scopeParts = [fragment('e.blueprint = ?', model.code), ...scopeSql(rowScope)]
   const filters = conditions.filter((one) => !tested.includes(one)).map(conditionSql)
@@ -28,7 +29,7 @@ export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, qu
     const between = fragment('(e.created, e.seq) > (?, ?) and (e.created, e.seq) <= (?, ?)', ...from, ...to)
     const words = search === undefined ? [] : [entityHasWordsSql(search, Math.min(...seqs), Math.max(...seqs))]
     const { sql, params } = and([...scopeParts, between, ...filters, ...words])
-    const columns = [shownColumnSql(model), tested.length ? 'e.keys' : 'null', ...getLikeColumns(likes)]
+    const columns = [shownColumnSql(model), tested.length ? 'e.keys' : 'null', ...(filter?.columns ?? [])]
     const rows = await db.query(
       `select ${columns.join(', ')} from entities e where ${sql} order by e.created asc, e.seq asc`,
       params,
@@ -36,7 +37,8 @@ export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, qu
     const matching: string[] = []
     for (const [shown, keys, ...values] of rows) {
       const lists: IndexKeys = keys === null ? {} : JSON.parse(keys as string)
-      if (meetsConditions(lists, tested) && (await matchesLikes(db, likes, values))) matching.push(shown as string)
+      if (meetsConditions(lists, tested) && (!filter || (await filter.accepts(db, values))))
+        matching.push(shown as string)
     }
     yield matching
     from = to
