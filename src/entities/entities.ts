@@ -22,8 +22,9 @@ import { find, readMatchingByIds } from './query/find'
 import { requireResolvedLikes } from './query/like-filter'
 import { parseQuery } from './query/query-parser'
 import type { ThreadedRead } from './query/threaded-reads'
+import { findIdsWithWords } from './query/unindexed-search'
 import { getQueryString, headersOf, parseResponseShape, readConsistently, withoutPrivilege } from './request'
-import { ensureSearchIndex } from './search/search-index'
+import { prepareSearch } from './search/search-index'
 import type { Doc } from './store/doc'
 import { readShown, readStored, type ShownRow } from './store/rows'
 import { createSerializer, type ResponseShape } from './store/serializer'
@@ -200,25 +201,34 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
     if (value === '' || value === 'undefined') badRequest({ path: name, message: `The filter "${name}" is empty.` })
     else if (PAGE_OPTIONS.includes(name))
       badRequest({ path: name, message: `${name} is not supported here: all matching entities are deleted.` })
-  const query = parseQuery(model, ctx.actor, `${search}`)
+  const query = await prepareSearch(ctx, model, parseQuery(model, ctx.actor, `${search}`))
   // The set of removed entities reveals what a filter matched, so filters apply only to entities that the caller may
   // read.
-  const filtered = query.conditions.length || query.likes.length || query.search
+  const filtered = query.conditions.length || query.likes.length || query.search || query.words
   const readScope = filtered ? rowScopeOf(model, 'read', ctx.actor) : deleteScope
   if (!readScope) throw new Problem(403, 'FORBIDDEN', 'Filtering requires permission to read these entities.')
-  if (query.search) await ensureSearchIndex(ctx, model)
   const visibleScope = deleteScope.all ? readScope : deleteScope
   const resolvedQuery = await requireResolvedLikes(ctx.db, model, query)
+  let candidates = query.words === undefined ? undefined : await findIdsWithWords(ctx.db, model, query)
   const deletedCount = await deleteInBatches(ctx, async (tx, references, limit) => {
     await assertFormUnchanged(tx, model)
     const filterRemovable = async (ids: number[]) => {
       const rows = await readMatchingByIds(tx, DELETE_COLUMNS.join(', '), model, visibleScope, resolvedQuery, ids)
       return (rows as DeletedEntityRow[]).map((row) => toDeletedEntity(key, row))
     }
-    const { rows: matches } = await find<DeletedEntityRow>(tx, DELETE_COLUMNS, model, visibleScope, resolvedQuery, {
-      limit,
-    })
-    const removed = await deleteEntities(tx, takeBatch(matches.map((row) => toDeletedEntity(key, row))), {
+    const findNext = async () => {
+      const { rows } = await find<DeletedEntityRow>(tx, DELETE_COLUMNS, model, visibleScope, resolvedQuery, { limit })
+      return rows.map((row) => toDeletedEntity(key, row))
+    }
+    const findNextCandidates = async () => {
+      while (candidates?.length) {
+        const next = await filterRemovable(candidates.slice(0, limit))
+        if (next.length) return next
+        candidates = candidates.slice(limit)
+      }
+      return []
+    }
+    const removed = await deleteEntities(tx, takeBatch(await (candidates ? findNextCandidates() : findNext())), {
       references,
       by: ctx,
       filterRemovable,

@@ -30,7 +30,7 @@ import {
   splitPageOptions,
   withoutPrivilege,
 } from './request'
-import { ensureSearchIndex } from './search/search-index'
+import { prepareSearch } from './search/search-index'
 import { createSerializer, MAX_PAGE_CHARACTERS, shownColumnSql } from './store/serializer'
 
 const ENTITIES_PER_READ = 100 // entities read by one statement
@@ -79,16 +79,16 @@ async function readList(
   const { search, cursor, explain, asOf } = splitPageOptions(getQueryString(request))
   if (explain && !originalCtx.actor?.privileged)
     throw new Problem(403, 'FORBIDDEN', 'Only admins and service accounts can use $explain.')
-  const query = parseQuery(model, ctx.actor, search)
+  const parsedQuery = parseQuery(model, ctx.actor, search)
   if (asOf !== undefined) {
     if (explain) badRequest({ path: '$explain', message: '$explain cannot be combined with $asOf.' })
-    return listAsOf(ctx, db, { model, rowScope, query, cursor, at: parseAsOf(model, asOf) }, request)
+    return listAsOf(ctx, db, { model, rowScope, query: parsedQuery, cursor, at: parseAsOf(model, asOf) }, request)
   }
+  const query = await prepareSearch(ctx, model, parsedQuery)
   // The main thread has counted the request before a reader thread gets it.
   if (query.count && Bun.isMainThread) await limitCostlyRequest(ctx, request)
   if (query.count || query.likes.length) trackChanges(ctx, model)
   const after = await parseStart(ctx, model, query, cursor)
-  if (query.search) await ensureSearchIndex(ctx, model)
   if (explain)
     return explainQuery(db, model, rowScope, query, (db) => readPage(db, model, rowScope, query, after, () => ''))
   const began = performance.now()
@@ -143,8 +143,9 @@ async function readPage(
   const query = await resolveLikes(db, model, originalQuery)
   const { limit } = query
   // Many large entities would fill the memory before the page is full, so a large page reads them in slices, and so does
-  // one with patterns, which have to be checked on more entities than the page shows.
-  const readsWhole = limit <= ENTITIES_PER_READ && !query.likes.length
+  // one whose rows are filtered here, which have to be checked on more entities than the page shows.
+  const isFiltered = query.likes.length > 0 || (query.words !== undefined && !query.ranked)
+  const readsWhole = limit <= ENTITIES_PER_READ && !isFiltered
   // One more row than the page shows tells whether there is a next page.
   const { rows, positionAfter } = await findFiltered<[string | number]>(
     db,

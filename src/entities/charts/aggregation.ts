@@ -71,7 +71,7 @@ function findIndexTarget(
 ): FieldTarget | undefined {
   const target = by && sum ? undefined : (by ?? sum)?.target
   if (target?.at !== 'field' || !rowScope.all) return
-  if (query.conditions.length || query.search !== undefined) return
+  if (query.conditions.length || query.search !== undefined || query.words !== undefined) return
   return target.single || grouping?.exact ? target : undefined
 }
 

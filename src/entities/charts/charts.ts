@@ -13,7 +13,7 @@ import type { ResolvedName } from '../query/target'
 import type { ThreadedRead } from '../query/threaded-reads'
 import { compareValues } from '../query/value-order'
 import { getQueryString, readConsistently, splitPageOptions, withoutPrivilege } from '../request'
-import { ensureSearchIndex } from '../search/search-index'
+import { prepareSearch } from '../search/search-index'
 import { aggregate } from './aggregation'
 import { type ParameterNames, parseChartQuery, parseCountQuery, type ZoneResolver } from './chart-query'
 import { AXES_TYPES, type DataPoint, isAxesType, toAxesOption, toPieOption } from './echarts'
@@ -28,14 +28,14 @@ export async function count(originalCtx: PublicCtx, key: string, request: Reques
     receive: (response) => response.json() as Promise<{ count: number }>,
   }
   return withChartContext(originalCtx, key, request, threaded, async ({ ctx, db, model, rowScope }) => {
-    const query = await parseCountQuery(
+    const parsedQuery = await parseCountQuery(
       model,
       ctx.actor,
       splitPageOptions(getQueryString(request)).search,
       zoneResolver(ctx),
     )
     trackChanges(ctx, model)
-    if (query.search) await ensureSearchIndex(ctx, model)
+    const query = await prepareSearch(ctx, model, parsedQuery)
     return { count: await countMatching(db, model, rowScope, query) }
   })
 }
@@ -122,8 +122,7 @@ async function computeGroups(
 ): Promise<ChartResult> {
   const chartQuery = await parseChartQuery(model, ctx.actor, getQueryString(request), names, zoneResolver(ctx))
   const { by, sum, interval, zone } = chartQuery
-  if (chartQuery.query.search) await ensureSearchIndex(ctx, model)
-  const query = await requireResolvedLikes(db, model, chartQuery.query)
+  const query = await requireResolvedLikes(db, model, await prepareSearch(ctx, model, chartQuery.query))
   const grouping = by && createGrouping(by, interval, zone)
   const { all, groups, unknown } = await aggregate(db, model, rowScope, { ...chartQuery, query }, grouping)
   const amountOf = ({ count, units }: Amount) => sum?.kind?.exactSum?.format(units) ?? count

@@ -6,16 +6,17 @@ import { thresholds } from '../query/cardinality'
 import { IdSet, scanIds, VALUE_ORDER } from '../query/id-set'
 import type { Query } from '../query/query-parser'
 import { countRows, splitIntoRanges } from '../query/ranges'
+import { createRowFilter, type RowFilter, toColumnsOf } from '../query/row-filter'
 import { type ScanPassage, toPassage } from '../query/scans'
 import type { FieldTarget } from '../query/sql-conditions'
-import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
+import { and, commaList, fragment, oneOf, type SqlFragment } from '../store/sql-fragments'
 
 /** A value for each selected expression, the number of entities that have all these values, and the first of them. */
 export type ScannedRow = [...values: (string | number | null)[], count: number, first: number]
 
 const LARGE_ENTITIES_PER_READ = 100 // entities per slice when each row has a list or document, which may be large
 
-type GroupScan = ScanPassage & { selected: SqlFragment[] }
+type GroupScan = ScanPassage & { selected: SqlFragment[]; filter?: RowFilter }
 
 /** Yields the selected values of the matching entities, slice by slice. Only one slice is in memory at a time. */
 export async function* scanEntities(
@@ -32,6 +33,7 @@ export async function* scanEntities(
   yield* scanGroups(db, {
     ...passage,
     selected: values,
+    filter: createRowFilter(model, query),
     size: large ? Math.min(LARGE_ENTITIES_PER_READ, thresholds.rows) : thresholds.rows,
   })
 }
@@ -64,12 +66,30 @@ export async function countWithValues(db: Db, target: FieldTarget): Promise<numb
 const selectOfEntity = ({ sql, params }: SqlFragment) =>
   fragment(`(select ${sql} from entities e where e.seq = i.entity)`, ...params)
 
-async function* scanGroups(db: Db, { matching, selected, entity, ...rows }: GroupScan): AsyncGenerator<ScannedRow[]> {
+async function* scanGroups(
+  db: Db,
+  { matching, selected, entity, filter, ...rows }: GroupScan,
+): AsyncGenerator<ScannedRow[]> {
   const selectList = commaList([...selected, fragment(`count(*), min(${entity})`)])
   const groups = selected.map((_, at) => at + 1).join(', ')
   for await (const { conditions } of splitIntoRanges(db, rows)) {
-    const where = and([matching, ...conditions])
+    const inRange = and([matching, ...conditions])
+    const accepted = filter && (await findAccepted(db, { ...rows, entity, where: inRange }, filter))
+    if (accepted?.length === 0) continue
+    const where = and([inRange, ...(accepted ? [oneOf(entity, accepted)] : [])])
     const sql = `select ${selectList.sql} from ${rows.from} where ${where.sql} group by ${groups}`
     yield (await db.query(sql, [...selectList.params, ...where.params])) as ScannedRow[]
   }
+}
+
+/** Returns the numbers of the entities of a slice that pass a filter. */
+async function findAccepted(
+  db: Db,
+  { from, where: { sql, params }, entity }: Pick<ScanPassage, 'from' | 'where' | 'entity'>,
+  filter: RowFilter,
+): Promise<number[]> {
+  const columns = toColumnsOf(from, filter).join(', ')
+  const read = await db.query(`select ${entity}, ${columns} from ${from} where ${sql}`, params)
+  const accepted = await filter.test(db, read, 1)
+  return read.filter((_, n) => accepted[n]).map(([seq]) => Number(seq))
 }

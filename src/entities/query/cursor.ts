@@ -93,7 +93,7 @@ function getCursorKey({ db, tenant }: Tenant) {
 }
 
 /** The meaning of a position depends on the order, and on the types of its fields, which decide how values compare. */
-function toAad({ _id }: Model, { order, ranked, search = '' }: Query): string {
+function toAad({ _id }: Model, { order, ranked, words = '', search = words }: Query): string {
   const terms = order.map(({ target, descending }) => {
     const of = target.at === 'column' ? target.column : `${target.label} ${target.field.type}`
     return `${descending ? '-' : '+'}${of}`

@@ -79,8 +79,13 @@ export async function describePlan(db: Db, model: Model, rowScope: RowScope, que
         describeCondition,
       ),
       ...resolvedQuery.likes.map(({ target }) => `${targetName(target)} like`),
+      ...(resolvedQuery.words === undefined ? [] : ['words']),
     ],
-    indexes: [...describeIndexes(resolvedQuery), ...describeCompoundIndexes(model, rowScope, resolvedQuery)],
+    indexes: [
+      ...describeIndexes(resolvedQuery),
+      ...describeWordIndex(resolvedQuery),
+      ...describeCompoundIndexes(model, rowScope, resolvedQuery),
+    ],
     reach: rowScope.all
       ? 'all'
       : [rowScope.user && 'user', rowScope.workspace && 'workspace'].filter(Boolean).join(', '),
@@ -111,6 +116,12 @@ function describeCompoundIndexes(model: Model, rowScope: RowScope, query: Query)
       : [],
   )
 }
+
+/** Returns the state of the index of a blueprint's words, when a query needs it. */
+const describeWordIndex = ({ search, words }: Query) =>
+  search === undefined && words === undefined
+    ? []
+    : [{ field: '$q', state: search === undefined ? 'building' : 'ready' }]
 
 const describeCondition = (condition: Condition | 'reach') =>
   condition === 'reach' ? 'reach' : `${targetName(condition.target)} ${condition.is}`

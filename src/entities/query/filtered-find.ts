@@ -19,7 +19,8 @@ export async function findFiltered<Row extends unknown[]>(
   query: Query,
   { limit = query.limit, after }: { limit?: number; after?: CursorPosition } = {},
 ): Promise<FindResult<Row>> {
-  const filter = createRowFilter(model, query)
+  // A ranked search finds its words itself.
+  const filter = createRowFilter(model, query.ranked ? { likes: query.likes } : query)
   if (!filter) return find(db, columns, model, rowScope, query, { limit, after })
   const selected = [...columns, ...filter.columns]
   const matches: { row: Row; passed: () => CursorPosition }[] = []
@@ -37,9 +38,9 @@ export async function findFiltered<Row extends unknown[]>(
       { limit: size, after: from, passage },
     )
     if (isFiltered) toSkip = 0
+    const accepted = await filter.test(db, rows, columns.length)
     for (const [at, row] of rows.entries()) {
-      const accepted = filter.accepts(db, row.slice(columns.length, selected.length))
-      if (!(accepted === true || (await accepted))) continue
+      if (!accepted[at]) continue
       if (toSkip-- > 0) continue
       matches.push({ row: row as Row, passed: () => positionAfter(at + 1) })
       if (matches.length === limit) break

@@ -12,6 +12,7 @@ import { type IndexWalk, type TieGroup, walkIndex } from './index-walk'
 import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
 import type { Query } from './query-parser'
 import { dropUselessPrefixes, findRanked, type RankedCursor } from './ranked-search'
+import { createRowFilter } from './row-filter'
 import { filterSql, fullScan, textScan } from './scans'
 import {
   buildSelect,
@@ -24,6 +25,7 @@ import {
 import { canSortFromSet, sortFromSet } from './set-sort'
 import { sortInSlices } from './slice-sort'
 import { type Condition, isLongText, type Order } from './target'
+import { findRankedUnindexed } from './unindexed-search'
 
 /**
  * Returns columns (of the table `e`) of the entities in the row scope that match a query, in its order: at most
@@ -39,7 +41,11 @@ export async function find<Row extends unknown[]>(
   { limit = query.limit, after, first, passage }: FindOptions = {},
 ): Promise<FindResult<Row>> {
   const request = { db, columns, model, rowScope, query, limit, first, passage }
-  if (query.ranked) return findRanked(request, after as RankedCursor | undefined)
+  if (query.ranked)
+    return (query.words === undefined ? findRanked : findRankedUnindexed)<Row>(
+      request,
+      after as RankedCursor | undefined,
+    )
   const toResult = (rows: unknown[][], isFiltered?: boolean): FindResult<Row> => ({
     rows: rows as Row[],
     isFiltered,
@@ -164,10 +170,14 @@ export async function readMatchingByIds(
   ids: number[],
 ): Promise<unknown[][]> {
   const scan = query.search === undefined ? fullScan(model) : textScan(model, query.search)
+  const filter = createRowFilter(model, { likes: [], words: query.words })
+  const filtered = filter?.columns ?? []
   const rows: unknown[][] = []
   for (const chunk of toChunks(ids)) {
     const { sql, params } = and([filterSql(scan, rowScope, query.conditions), oneOf('e.seq', chunk)])
-    rows.push(...(await db.query(`select ${columns} from ${scan.from} where ${sql}`, params)))
+    const read = await db.query(`select ${[...filtered, columns].join(', ')} from ${scan.from} where ${sql}`, params)
+    const accepted = await filter?.test(db, read, 0)
+    for (const [n, row] of read.entries()) if (!accepted || accepted[n]) rows.push(row.slice(filtered.length))
   }
   return rows
 }

@@ -63,6 +63,19 @@ export class IdSet {
           yield number * IDS_PER_PAGE + at * 32 + 31 - Math.clz32(rest & -rest)
   }
 
+  /** Yields the numbers in descending order. */
+  *descending() {
+    for (const number of [...this.#pages.keys()].sort((one, other) => other - one)) {
+      const page = this.#pages.get(number)!
+      for (let at = page.length - 1; at >= 0; at--)
+        for (let rest = page[at]!; rest; ) {
+          const bit = 31 - Math.clz32(rest)
+          yield number * IDS_PER_PAGE + at * 32 + bit
+          rest &= ~(1 << bit)
+        }
+    }
+  }
+
   #findPage(entity: number) {
     const number = Math.floor(entity / IDS_PER_PAGE)
     if (number !== this.#pageNumber) {

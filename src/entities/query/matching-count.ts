@@ -9,7 +9,7 @@ import { resolveLikes } from './like-filter'
 import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
 import { getCached, readUntilChange, setCached } from './read-cache'
-import { createRowFilter } from './row-filter'
+import { createRowFilter, toColumnsOf } from './row-filter'
 import { toPassage } from './scans'
 import { targetKey } from './target'
 
@@ -29,8 +29,9 @@ export async function estimateMatching(db: Db, model: Model, rowScope: RowScope,
   if (cached && cached.until > performance.now()) return cached.estimate
   const estimate = await readUntilChange(db, model, `exact or estimate ${filter}`, async () => {
     const resolved = await resolveLikes(db, model, query)
-    // Texts that are compared outside of the database have to be read anyway.
-    if (resolved.likes.length) return { count: await countFiltered(db, model, rowScope, resolved), isEstimated: false }
+    // What is compared outside of the database has to be read anyway.
+    if (createRowFilter(model, resolved))
+      return { count: await countFiltered(db, model, rowScope, resolved), isEstimated: false }
     return estimateCount(db, model, rowScope, resolved)
   })
   if (estimate.isEstimated && !db.isUncached)
@@ -39,12 +40,12 @@ export async function estimateMatching(db: Db, model: Model, rowScope: RowScope,
 }
 
 /** Returns a text that is the same for the same filters and row scope. */
-function describeFilter(rowScope: RowScope, { conditions, likes, search }: Query): string {
+function describeFilter(rowScope: RowScope, { conditions, likes, search, words }: Query): string {
   const filters = [
     conditions.map(({ target, ...test }) => [targetKey(target), test]),
     likes.map(({ target, pattern }) => [targetKey(target), [...pattern.parts]]),
   ]
-  return JSON.stringify([rowScope, search, ...filters])
+  return JSON.stringify([rowScope, search ?? words, ...filters])
 }
 
 /** Returns how many entities match, including what is filtered here. */
@@ -53,17 +54,12 @@ async function countFiltered(db: Db, model: Model, rowScope: RowScope, query: Qu
   if (!filter) return count(db, model, rowScope, query)
   const scan = await chooseTimeOrderedScan(db, model, rowScope, query)
   const { matching, ...rows } = toPassage(model, scan, rowScope, query.conditions)
-  const ofIndex = rows.from.startsWith('entity_index')
-  const columns = filter.columns.map((one) =>
-    ofIndex ? `(select ${one} from entities e where e.seq = i.entity)` : one,
-  )
+  const columns = toColumnsOf(rows.from, filter)
   let counted = 0
   for await (const { conditions } of splitIntoRanges(db, rows)) {
     const { sql, params } = and([matching, ...conditions])
-    for (const row of await db.query(`select ${columns.join(', ')} from ${rows.from} where ${sql}`, params)) {
-      const accepted = filter.accepts(db, row)
-      if (accepted === true || (await accepted)) counted++
-    }
+    const read = await db.query(`select ${columns.join(', ')} from ${rows.from} where ${sql}`, params)
+    counted += (await filter.test(db, read, 0)).filter(Boolean).length
   }
   return counted
 }

@@ -27,6 +27,8 @@ export type Query = {
   order: Order[]
   /** The words to search for, as a full-text expression; empty when no field can contain them. */
   search?: string
+  /** These words instead of those of `search`, as long as no index has them: they are looked for in the documents. */
+  words?: string
   /** Whether the best matches of the words come first. */
   ranked: boolean
   limit: number

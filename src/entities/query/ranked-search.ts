@@ -16,7 +16,7 @@ export type RankedCursor = { shown: number[]; from?: number }
 const [FIRST_CHARACTER, LAST_CHARACTER] = ['0', '\u{10ffff}']
 
 /** The number of results that are ranked. The cursor has to list them all, so later results come by time. */
-const MAX_RANKED_SHOWN = 300
+export const MAX_RANKED_SHOWN = 300
 /** This many of the latest matches are read first, and more when too few of them meet the conditions. */
 const FIRST_RANGE_ROWS = 200 // rows of words
 

@@ -1,5 +1,6 @@
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
+import { createWordTest, findWithWords, getWordColumns, type WordRow } from '../search/word-filter'
 import type { IndexKeys } from '../store/index-keys'
 import { withLiterals } from '../store/sql-fragments'
 import { isMatch, matchesKey } from './pattern-match'
@@ -11,15 +12,38 @@ import type { LikeCondition, Target } from './target'
 export type RowFilter = {
   /** What they need of an entity (`e`). */
   columns: string[]
-  /** Returns whether an entity meets them, by the values of `columns`. */
-  accepts(db: Db, values: unknown[]): boolean | Promise<boolean>
+  /** Returns of each row whether its entity meets them; the values of `columns` begin at the index `at`. */
+  test(db: Db, rows: unknown[][], at: number): Promise<boolean[]>
 }
 
-/** Returns the filter of a query's remaining patterns, or undefined when there are none. */
-export function createRowFilter(_model: Model, { likes }: Pick<Query, 'likes'>): RowFilter | undefined {
-  if (!likes.length) return
-  return { columns: getLikeColumns(likes), accepts: (db, values) => matchesLikes(db, likes, values) }
+/** Returns the filter of a query's remaining patterns and of words without an index, or undefined when there are none. */
+export function createRowFilter(model: Model, { likes, words }: Pick<Query, 'likes' | 'words'>): RowFilter | undefined {
+  if (!likes.length && words === undefined) return
+  const likeColumns = getLikeColumns(likes)
+  const hasWords = words === undefined ? undefined : createWordTest(model, words)
+  const width = likeColumns.length
+  return {
+    columns: hasWords ? [...likeColumns, ...getWordColumns(model)] : likeColumns,
+    async test(db, rows, at) {
+      const accepted: boolean[] = []
+      for (const row of rows) {
+        const matches = matchesLikes(db, likes, at ? row.slice(at, at + width) : row)
+        accepted.push(typeof matches === 'boolean' ? matches : await matches)
+      }
+      if (!hasWords) return accepted
+      const wordRows = rows.map((row) => row.slice(at + width, at + width + 3) as WordRow)
+      const rest = wordRows.filter((_, n) => accepted[n])
+      const found = await findWithWords(db, model, hasWords, rest)
+      return accepted.map((isAccepted, n) => isAccepted && found.has(Number(wordRows[n]![0])))
+    },
+  }
 }
+
+/** Returns the columns of a filter for the rows of a scan, which may be of the index alone. */
+export const toColumnsOf = (from: string, { columns }: RowFilter) =>
+  from.startsWith('entity_index')
+    ? columns.map((one) => `(select ${one} from entities e where e.seq = i.entity)`)
+    : columns
 
 /** Returns what the patterns need of each entity: a text for each, the index keys of lists and objects, and its number. */
 const getLikeColumns = (likes: LikeCondition[]): string[] => [

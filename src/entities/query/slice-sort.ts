@@ -37,13 +37,13 @@ async function findFirstPlaces(
 ): Promise<SortPosition[]> {
   if (!limit) return []
   const { matching, ...rows } = toPassage(model, scan, rowScope, query.conditions)
-  const { columns = [], accepts } = passage?.filter ?? {}
+  const { filter } = passage ?? {}
   const after = position ? [afterPositionSql(terms, position)] : []
   const isByTime = scan.by === 'time' && query.order.length === 1 && isCreated(query.order[0]!.target)
   const source = isByTime
     ? { ...rows, where: and([rows.where, ...after]), descending: terms[0]!.descending, first: FIRST_ROWS }
     : rows
-  const selected = commaList([...terms.map(({ of }) => of), ...columns.map((one) => fragment(one))])
+  const selected = commaList([...terms.map(({ of }) => of), ...(filter?.columns ?? []).map((one) => fragment(one))])
   const order = orderBySql(terms)
   let first: SortPosition[] = []
   for await (const range of splitIntoRanges(db, source)) {
@@ -52,20 +52,19 @@ async function findFirstPlaces(
     if (isByTime && worst) break
     const { sql, params } = and([matching, ...range.conditions, ...after])
     const select = `select ${selected.sql} from ${rows.from} where ${sql}`
-    const found = accepts
+    const found = filter
       ? await db.query(select, [...selected.params, ...params])
       : await db.query(`${select} order by ${order.sql} limit ?`, [
           ...[...selected.params, ...params, ...order.params],
           limit,
         ])
-    const better: SortPosition[] = []
-    for (const row of found) {
-      if (worst && comparePlaces(terms, row as SortPosition, worst) >= 0) continue
-      const accepted = !accepts || accepts(db, row.slice(terms.length))
-      if (accepted === true || (await accepted)) better.push(row.slice(0, terms.length) as SortPosition)
-    }
+    const early = found.filter((row) => !worst || comparePlaces(terms, row as SortPosition, worst) < 0)
+    const accepted = await filter?.test(db, early, terms.length)
+    const better = early.filter((_, n) => !accepted || accepted[n]).map((row) => row.slice(0, terms.length))
     if (better.length)
-      first = [...first, ...better].sort((one, other) => comparePlaces(terms, one, other)).slice(0, limit)
+      first = [...first, ...(better as SortPosition[])]
+        .sort((one, other) => comparePlaces(terms, one, other))
+        .slice(0, limit)
   }
   return first
 }

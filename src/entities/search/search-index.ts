@@ -1,46 +1,52 @@
+import { getModel } from '../../blueprints/blueprints'
 import { restartBackfill } from '../../blueprints/cutover'
 import type { Model } from '../../blueprints/model'
 import { readLastEntityNumber } from '../../blueprints/number-sequence'
-import { Busy } from '../../storage/errors'
 import type { DeferredWrite, Tx } from '../../storage/port'
 import { writeInBackground } from '../../tenancy/background-write'
 import { cached } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
+import { createBlueprintTask } from '../blueprint-task'
+import type { Query } from '../query/query-parser'
 import { extractDocumentJson, shownColumnSql } from '../store/serializer'
 import { oneOf, takeWithinSize } from '../store/sql-fragments'
 import { toSearchTerms } from './tokenizer'
 
 const ENTITIES_PER_WRITE = 100 // entities read in one write
 const MAX_BYTES_PER_WRITE = 1 << 18 // bytes of entities read in one write, unless a single one is larger
-const INDEX_WAIT_MS = 5_000 // ms that a search waits for the words of all entities
 
 /**
- * Builds the search index of a blueprint on its first search, so that blueprints that are never searched cost nothing.
- * @throws 503 BUSY when the build takes long; it continues in the background
+ * Returns a query whose words can be looked for now. The first search of a blueprint has the index of its words built in
+ * the background, so that blueprints that are never searched cost nothing; until it is ready, the documents are read.
  */
-export async function ensureSearchIndex(tenant: Tenant, model: Model): Promise<void> {
-  const ready = cached(tenant, 'blueprints', `words ${model._id}`, () => isIndexReady(tenant, model))
-  if (!(ready instanceof Promise) || (await ready)) return
-  const running = runningBuilds.get(model) ?? buildIndex(tenant, model).finally(() => runningBuilds.delete(model))
-  runningBuilds.set(model, running)
-  running.catch(() => {}) // callers that wait receive the error
-  const timeout = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => timeout.reject(new Busy('The search index of this blueprint is being built.')),
-    INDEX_WAIT_MS,
-  )
-  await Promise.race([running, timeout.promise]).finally(() => clearTimeout(timer))
+export async function prepareSearch(tenant: Tenant, model: Model, query: Query): Promise<Query> {
+  const { search, ...others } = query
+  if (!search || (await isSearchIndexReady(tenant, model))) return query
+  // A reader thread cannot write. The main thread tries each read first.
+  if (Bun.isMainThread) resumeWordIndexing(tenant, model.key)
+  return { ...others, words: search }
 }
 
-const runningBuilds = new WeakMap<Model, Promise<void>>()
+const isSearchIndexReady = (tenant: Tenant, model: Model) =>
+  cached(tenant, 'blueprints', `words ${model._id}`, () => readReadiness(tenant, model))
 
-async function isIndexReady({ db }: Tenant, { key }: Model) {
+/** Builds the index of a blueprint's words in the background. After an interruption, the next search goes on. */
+const resumeWordIndexing = createBlueprintTask('words', 'INDEXING_INTERRUPTED', async (tenant, leased, key) =>
+  buildIndex(leased, await getModel(tenant, key), leased.signal),
+)
+
+/** Builds the index of a blueprint's words, unless it is ready. */
+export async function ensureSearchIndex(tenant: Tenant, model: Model): Promise<void> {
+  if (!(await isSearchIndexReady(tenant, model))) await buildIndex(tenant, model)
+}
+
+async function readReadiness({ db }: Tenant, { key }: Model) {
   const [row] = await db.query('select 1 from search_progress where blueprint = ? and done >= upto', [key])
   return row ? true : undefined
 }
 
 /** Indexes the entities that exist now; later writes index theirs themselves. */
-async function buildIndex(tenant: Tenant, model: Model) {
+async function buildIndex(tenant: Tenant, model: Model, signal?: AbortSignal) {
   await tenant.write(async (tx) => {
     const inserted = await tx.query(
       `insert into search_progress (blueprint, done, upto)
@@ -51,7 +57,10 @@ async function buildIndex(tenant: Tenant, model: Model) {
     // Entities that were already prepared for an alteration have no words yet.
     if (inserted.length) await restartBackfill(tx, model.key)
   })
-  for (let hasMore = true; hasMore; ) hasMore = await writeInBackground(tenant, (tx) => indexNextEntities(tx, model))
+  for (let hasMore = true; hasMore; ) {
+    signal?.throwIfAborted()
+    hasMore = await writeInBackground(tenant, (tx) => indexNextEntities(tx, model))
+  }
 }
 
 /** Indexes the next slice of entities, from wherever any process left off. Returns whether there may be more. */

@@ -24,13 +24,43 @@ const fold = (text: string) =>
 
 const splitWords = (folded: string) => (folded.match(WORD_PATTERN) ?? []).map((word) => word.slice(0, MAX_WORD_LENGTH))
 
-/** Returns the words of a text in the form in which they are compared: without case and accents. */
-export const tokenize = (text: string): string[] =>
-  splitWords(
-    fold(text)
-      .replace(OPTIONAL_MARK, '')
-      .replace(VOICED_KANA, (kana) => kana.normalize('NFC')),
-  )
+/** Texts of ASCII alone, such as most in English, are folded and split much faster. */
+export const isPlain = (text: string) => Buffer.byteLength(text) === text.length
+const PLAIN_WORD = /[a-z0-9]+/g
+
+/** Returns a text in the form in which words are compared: without case and accents. */
+const foldText = (text: string) =>
+  fold(text)
+    .replace(OPTIONAL_MARK, '')
+    .replace(VOICED_KANA, (kana) => kana.normalize('NFC'))
+
+/** Returns the words of a text in the form in which they are compared. */
+export function tokenize(text: string): string[] {
+  if (!isPlain(text)) return splitWords(foldText(text))
+  const words = text.toLowerCase().match(PLAIN_WORD) ?? []
+  return text.length > MAX_WORD_LENGTH ? words.map((word) => word.slice(0, MAX_WORD_LENGTH)) : words
+}
+
+/** Returns whether a text has a word as `tokenize` finds it, or with `isPrefix` one that begins with it. */
+export function hasWord(text: string, word: string, isPrefix: boolean): boolean {
+  if (!isPlain(text)) {
+    const folded = foldText(text)
+    // Splitting costs more than looking, and most texts do not have the word.
+    return folded.includes(word) && splitWords(folded).some((one) => (isPrefix ? one.startsWith(word) : one === word))
+  }
+  const lower = text.toLowerCase()
+  // Of a longer word, only the beginning is compared.
+  const mayGoOn = isPrefix || word.length === MAX_WORD_LENGTH
+  for (let at = lower.indexOf(word); at >= 0; at = lower.indexOf(word, at + 1))
+    if (!isPlainLetter(lower, at - 1) && (mayGoOn || !isPlainLetter(lower, at + word.length))) return true
+  return false
+}
+
+/** Returns whether a word of plain letters and digits has a character at an index. */
+function isPlainLetter(text: string, at: number) {
+  const code = text.charCodeAt(at)
+  return (code >= 97 && code <= 122) || (code >= 48 && code <= 57)
+}
 
 /** Returns the words of a text without any marks, as they are stored of knowledge, whose answers are ranked. */
 export const tokenizeLoosely = (text: string): string[] => splitWords(fold(text).replace(/\p{M}/gu, ''))
@@ -56,7 +86,7 @@ export function toJointTerms(...entities: [Model, Doc][]): string {
   for (const [{ fields }, doc] of entities)
     for (const { key, number, kind } of fields) {
       if (!kind.isSearchable || doc[key] === undefined) continue
-      for (const word of tokenize([doc[key]].flat().join(' '))) {
+      for (const word of new Set(tokenize([doc[key]].flat().join(' ')))) {
         const term = toTerm(number, word)
         if (terms.has(term)) continue
         size += Buffer.byteLength(term) + 1
@@ -83,6 +113,17 @@ export const toMatchQuery = (words: string[], fields: number[], isComplete: bool
 export const TERM_SEPARATOR = ' AND '
 /** The separator between the fields of a word. */
 const FIELD_SEPARATOR = ' OR '
+
+/** A word of an expression of `toMatchQuery`, and the numbers of the fields of which one has to have it. */
+export type SearchedWord = { word: string; isPrefix: boolean; fields: number[] }
+
+/** Returns the words of an expression of `toMatchQuery`. */
+export const toSearchedWords = (search: string): SearchedWord[] =>
+  search.split(TERM_SEPARATOR).map((part) => {
+    const terms = part.slice(1, -1).split(FIELD_SEPARATOR)
+    const [, word = '', prefix] = /^f\d+w(.*?)(\*?)$/s.exec(terms[0]!) ?? []
+    return { word, isPrefix: !!prefix, fields: terms.map((term) => Number.parseInt(term.slice(1), 10)) }
+  })
 
 /** Returns whether an entity with these search terms matches an expression of `toMatchQuery`. */
 export function matchesWords(search: string, terms: Set<string>): boolean {

@@ -115,11 +115,11 @@ export function parseHeader(packed: string): EntityHeader {
  * Returns the SQL for an entity in the form of `packEntity`, of a row that is by default `e`. During an alteration, some
  * entities have their document in another column than others.
  */
-export const shownColumnSql = (model: Model, row = 'e.') =>
-  packSql(
-    row,
-    isAltering(model) ? `case when ${row}form = ${model.form} then ${row}altered else ${row}shown end` : `${row}shown`,
-  )
+export const shownColumnSql = (model: Model, row = 'e.') => packSql(row, documentSql(model, row))
+
+/** Returns the SQL for the document of an entity alone, for `extractDocumentJson`. */
+export const documentSql = (model: Model, row = 'e.') =>
+  isAltering(model) ? `case when ${row}form = ${model.form} then ${row}altered else ${row}shown end` : `${row}shown`
 
 /** Returns the SQL for an entity in the form of `packEntity` when the blueprint is not known. */
 export const shownInForceSql = (row = '') =>

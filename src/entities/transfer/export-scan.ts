@@ -34,12 +34,9 @@ export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, qu
       `select ${columns.join(', ')} from entities e where ${sql} order by e.created asc, e.seq asc`,
       params,
     )
-    const matching: string[] = []
-    for (const [shown, keys, ...values] of rows) {
-      const lists: IndexKeys = keys === null ? {} : JSON.parse(keys as string)
-      if (meetsConditions(lists, tested) && (!filter || (await filter.accepts(db, values))))
-        matching.push(shown as string)
-    }
+    const met = rows.filter(([, keys]) => meetsConditions(keys === null ? {} : JSON.parse(keys as string), tested))
+    const accepted = await filter?.test(db, met, 2)
+    const matching = met.filter((_, n) => !accepted || accepted[n]).map(([shown]) => shown as string)
     yield matching
     from = to
   }

@@ -14,7 +14,7 @@ import { resolveLikes } from '../query/like-filter'
 import { parseQuery } from '../query/query-parser'
 import { streamInThread } from '../query/threaded-reads'
 import { createHeaders, getQueryString, parseResponseShape, type RequestedShape, withoutPrivilege } from '../request'
-import { ensureSearchIndex } from '../search/search-index'
+import { prepareSearch } from '../search/search-index'
 import { createSerializer, FLAT_SHAPE } from '../store/serializer'
 import { csvFormat } from './csv-format'
 import { takeExportOptions } from './export-options'
@@ -34,8 +34,7 @@ export async function exportAll(originalCtx: PublicCtx, key: string, request: Re
   for (const option of LIST_OPTIONS)
     if (parseOptional(search.get(option)))
       badRequest({ path: option, message: `${option} is not supported: an export contains all matching entities.` })
-  const query = parseQuery(model, ctx.actor, `${search}`)
-  if (query.search) await ensureSearchIndex(ctx, model)
+  const query = await prepareSearch(ctx, model, parseQuery(model, ctx.actor, `${search}`))
   if (query.related && format === 'csv')
     badRequest({ path: '$populate', message: '$populate is not supported for CSV. Export as NDJSON.' })
   // Errors in the options are reported before the response begins.

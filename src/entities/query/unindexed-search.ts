@@ -1,0 +1,126 @@
+import type { Model } from '../../blueprints/model'
+import type { Db } from '../../storage/port'
+import { sortByFit, type WordMatch } from '../search/fit'
+import { toSearchedWords, toSearchTerms } from '../search/tokenizer'
+import { createWordTest, findWithWords, getWordColumns, type WordRow, type WordTest } from '../search/word-filter'
+import { and, noneOf, oneOf } from '../store/sql-fragments'
+import { thresholds } from './cardinality'
+import { findMatchingIds } from './id-set'
+import type { Query } from './query-parser'
+import { MAX_RANKED_SHOWN, type RankedCursor } from './ranked-search'
+import { filterSql, fullScan } from './scans'
+import type { FindRequest, FindResult } from './select-sql'
+
+/** Numbers of entities that one statement looks up; as many as a list of parameters is padded to. */
+const ENTITIES_PER_READ = 1_024
+
+const ENTITIES_PER_PAGE = 256 // numbers of entities that are looked up at once for a page
+
+/** Yields those of the entities that contain words, in bounded steps in their order. `use` gets the document of each. */
+async function* scanWithWords(
+  db: Db,
+  model: Model,
+  test: WordTest,
+  ids: Iterable<number>,
+  use?: (seq: number, document: string) => void,
+): AsyncGenerator<number[]> {
+  const columns = getWordColumns(model).join(', ')
+  for (const chunk of chunksOf(ids, Math.min(ENTITIES_PER_READ, thresholds.rows))) {
+    const { sql, params } = and([fullScan(model).where, oneOf('e.seq', chunk)])
+    const rows = await db.query(`select ${columns} from entities e where ${sql}`, params)
+    const found = await findWithWords(db, model, test, rows as WordRow[], use)
+    yield chunk.filter((id) => found.has(id))
+    await db.yieldToOthers()
+  }
+}
+
+function* chunksOf(ids: Iterable<number>, size: number) {
+  let chunk: number[] = []
+  for (const id of ids) {
+    chunk.push(id)
+    if (chunk.length < size) continue
+    yield chunk
+    chunk = []
+  }
+  if (chunk.length) yield chunk
+}
+
+/**
+ * Returns what `findRanked` does, from the documents instead of the index of words: the latest matches first where there
+ * are many, for which it reads no more than it needs; otherwise the best matches first.
+ */
+export async function findRankedUnindexed<Row extends unknown[]>(
+  request: FindRequest,
+  { shown, from = Number.POSITIVE_INFINITY }: RankedCursor = { shown: [] },
+): Promise<FindResult<Row>> {
+  const { db, model, query } = request
+  const { words = '', skip, limit } = { ...query, limit: request.limit }
+  const all = await findMatchingIds(db, model, { all: true }, { conditions: [] })
+  const page = new Page(request, shown, skip, limit)
+  let byTime = from < Number.POSITIVE_INFINITY || shown.length >= MAX_RANKED_SHOWN
+  let matches: WordMatch[] = []
+  const use = (seq: number, document: string) => {
+    if (!byTime) matches.push({ seq, terms: toSearchTerms(model, JSON.parse(document)).split(' ') })
+  }
+  let waiting: number[] = []
+  const ids = all.descending().filter((id) => id < from)
+  for await (const found of scanWithWords(db, model, createWordTest(model, words), ids, use)) {
+    waiting.push(...found)
+    byTime ||= waiting.length >= thresholds.ranked
+    if (!byTime) continue
+    matches = []
+    await page.add(waiting)
+    if (page.isFull) break
+    waiting = []
+  }
+  if (!byTime) await page.add(sortByFit(matches, toSearchedWords(words), all.size).map(({ seq }) => seq))
+  const numbers = page.rows.map((row) => row.at(-1) as number)
+  return {
+    rows: page.rows as Row[],
+    positionAfter: (count) =>
+      byTime ? { shown, from: numbers[count - 1]! } : { shown: [...shown, ...numbers.slice(0, count)] },
+  }
+}
+
+/** The rows of a page: the columns and numbers of entities that meet all conditions beside the words. */
+class Page {
+  rows: unknown[][] = []
+
+  constructor(
+    private request: FindRequest,
+    private shown: number[],
+    private toSkip: number,
+    private limit: number,
+  ) {}
+
+  get isFull() {
+    return this.rows.length >= this.limit
+  }
+
+  /** Adds those of the entities that belong to the page, in the given order, as long as there is room. */
+  async add(ids: number[]) {
+    const { db, columns, model, rowScope, query } = this.request
+    const selected = [...columns, 'e.seq'].join(', ')
+    const without = this.shown.length ? [noneOf('e.seq', this.shown)] : []
+    for (const chunk of chunksOf(ids, ENTITIES_PER_PAGE)) {
+      if (this.isFull) return
+      const scan = { ...fullScan(model), where: and([fullScan(model).where, oneOf('e.seq', chunk)]) }
+      const { sql, params } = and([filterSql(scan, rowScope, query.conditions), ...without])
+      const rows = await db.query(`select ${selected} from entities e where ${sql}`, params)
+      const byId = new Map(rows.map((row) => [Number(row.at(-1)), row]))
+      for (const id of chunk) {
+        const row = byId.get(id)
+        if (!row || this.isFull || this.toSkip-- > 0) continue
+        this.rows.push(row)
+      }
+    }
+  }
+}
+
+/** Returns the numbers of the entities that contain the words of a query, from their documents. */
+export async function findIdsWithWords(db: Db, model: Model, { words = '' }: Query): Promise<number[]> {
+  const ids: number[] = []
+  const all = await findMatchingIds(db, model, { all: true }, { conditions: [] })
+  for await (const some of scanWithWords(db, model, createWordTest(model, words), all)) ids.push(...some)
+  return ids
+}
