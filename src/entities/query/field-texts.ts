@@ -8,7 +8,7 @@ import {
   readChangePosition,
 } from '../changes/tracked-changes'
 import { and, fragment, oneOf, toChunks } from '../store/sql-fragments'
-import { foldText, type LikePattern, literalOf } from './like-pattern'
+import { foldText, type LikePattern } from './like-pattern'
 import { getCached, readUntilChange, setCached } from './read-cache'
 import { type FieldTarget, valueSql } from './sql-conditions'
 
@@ -41,7 +41,7 @@ export class FieldTexts {
 
   /** Yields the texts that may match a pattern. */
   *findCandidates(pattern: LikePattern): Generator<string> {
-    const literal = literalOf(pattern)
+    const { literal } = pattern
     if (!literal) yield* this.#texts
     else
       for (let at = this.#folded.indexOf(literal); at >= 0; ) {

@@ -3,7 +3,7 @@ import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { noteIndexUse } from '../indexing/index-demand'
 import { shownColumnSql } from '../store/serializer'
-import { and, oneOf, toChunks } from '../store/sql-fragments'
+import { and, toChunks } from '../store/sql-fragments'
 import { type AccessPath, chooseAccessPath } from './access-path'
 import { ESTIMATE_TTL_MS, estimateRows, thresholds } from './cardinality'
 import { findCompoundRows, readCompoundRows } from './compound-index'
@@ -13,7 +13,7 @@ import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
 import type { Query } from './query-parser'
 import { dropUselessPrefixes, findRanked, type RankedCursor } from './ranked-search'
 import { createRowFilter } from './row-filter'
-import { filterSql, fullScan, textScan } from './scans'
+import { entityHasWordsSql, filterSql, fullScan, numberScan, textScan } from './scans'
 import {
   buildSelect,
   type FilteredPassage,
@@ -169,12 +169,13 @@ export async function readMatchingByIds(
   query: Query,
   ids: number[],
 ): Promise<unknown[][]> {
-  const scan = query.search === undefined ? fullScan(model) : textScan(model, query.search)
+  const words = query.search === undefined ? [] : [entityHasWordsSql(query.search)]
   const filter = createRowFilter(model, { likes: [], words: query.words })
   const filtered = filter?.columns ?? []
   const rows: unknown[][] = []
   for (const chunk of toChunks(ids)) {
-    const { sql, params } = and([filterSql(scan, rowScope, query.conditions), oneOf('e.seq', chunk)])
+    const scan = numberScan(model, chunk)
+    const { sql, params } = and([filterSql(scan, rowScope, query.conditions), ...words])
     const read = await db.query(`select ${[...filtered, columns].join(', ')} from ${scan.from} where ${sql}`, params)
     const accepted = await filter?.test(db, read, 0)
     for (const [n, row] of read.entries()) if (!accepted || accepted[n]) rows.push(row.slice(filtered.length))

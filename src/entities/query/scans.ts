@@ -1,6 +1,6 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
-import { and, fragment, type SqlFragment } from '../store/sql-fragments'
+import { and, fragment, oneOf, type SqlFragment } from '../store/sql-fragments'
 import type { RangeSource } from './ranges'
 import { conditionSql, type IndexCondition, indexWhere, isIdLookup, scopeSql } from './sql-conditions'
 import type { Condition } from './target'
@@ -47,8 +47,18 @@ export const textScan = (model: Model, search: string): Scan => ({
   ...fullScan(model),
   by: 'words',
   search,
-  where: and([entityHasWordsSql(search), fullScan(model).where]),
+  where: and([entityHasWordsSql(search), isOfBlueprintSql(model)]),
 })
+
+/** Returns a scan of those of the given entities that are of the blueprint. */
+export const numberScan = (model: Model, entities: number[]): Scan => ({
+  ...fullScan(model),
+  by: 'values',
+  where: and([oneOf('e.seq', entities), isOfBlueprintSql(model)]),
+})
+
+/** As an expression, so that SQLite looks up the numbers instead of reading the index of all of the blueprint's entities. */
+const isOfBlueprintSql = (model: Model) => fragment(`e.blueprint || '' = ?`, model.code)
 
 /** Returns a scan of the entities that contain the words, with the rank of each. */
 export const rankedScan = (model: Model, search: string): Scan => ({

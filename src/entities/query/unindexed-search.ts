@@ -3,16 +3,15 @@ import type { Db } from '../../storage/port'
 import { sortByFit, type WordMatch } from '../search/fit'
 import { toSearchedWords, toSearchTerms } from '../search/tokenizer'
 import { createWordTest, findWithWords, getWordColumns, type WordRow, type WordTest } from '../search/word-filter'
-import { and, noneOf, oneOf } from '../store/sql-fragments'
+import { and, noneOf } from '../store/sql-fragments'
 import { thresholds } from './cardinality'
 import { findMatchingIds } from './id-set'
 import type { Query } from './query-parser'
 import { MAX_RANKED_SHOWN, type RankedCursor } from './ranked-search'
-import { filterSql, fullScan } from './scans'
+import { filterSql, numberScan } from './scans'
 import type { FindRequest, FindResult } from './select-sql'
 
-/** Numbers of entities that one statement looks up; as many as a list of parameters is padded to. */
-const ENTITIES_PER_READ = 1_024
+const ENTITIES_PER_READ = 256 // numbers of entities that one statement looks up
 
 const ENTITIES_PER_PAGE = 256 // numbers of entities that are looked up at once for a page
 
@@ -26,7 +25,7 @@ async function* scanWithWords(
 ): AsyncGenerator<number[]> {
   const columns = getWordColumns(model).join(', ')
   for (const chunk of chunksOf(ids, Math.min(ENTITIES_PER_READ, thresholds.rows))) {
-    const { sql, params } = and([fullScan(model).where, oneOf('e.seq', chunk)])
+    const { sql, params } = numberScan(model, chunk).where
     const rows = await db.query(`select ${columns} from entities e where ${sql}`, params)
     const found = await findWithWords(db, model, test, rows as WordRow[], use)
     yield chunk.filter((id) => found.has(id))
@@ -104,8 +103,7 @@ class Page {
     const without = this.shown.length ? [noneOf('e.seq', this.shown)] : []
     for (const chunk of chunksOf(ids, ENTITIES_PER_PAGE)) {
       if (this.isFull) return
-      const scan = { ...fullScan(model), where: and([fullScan(model).where, oneOf('e.seq', chunk)]) }
-      const { sql, params } = and([filterSql(scan, rowScope, query.conditions), ...without])
+      const { sql, params } = and([filterSql(numberScan(model, chunk), rowScope, query.conditions), ...without])
       const rows = await db.query(`select ${selected} from entities e where ${sql}`, params)
       const byId = new Map(rows.map((row) => [Number(row.at(-1)), row]))
       for (const id of chunk) {
