@@ -3,6 +3,7 @@ import { evaluateInTurn } from '../../src/entities/write/formula-evaluation'
 import { costlyWork } from '../../src/tenancy/fair-queue'
 import { resolveTenant } from '../../src/tenancy/tenants'
 import { callApi, createTestTenant, fullAccessRules } from '../test-tenant'
+import { waitUntil } from '../wait-until'
 
 export type Entity = Record<string, unknown> & {
   _id: string
@@ -39,6 +40,12 @@ export async function importThings(
   const headers = { 'x-api-key': tokens.user }
   const { body } = await callApi('POST', `${origin}/api${path}/import?format=ndjson`, { headers, raw })
   expect(body).toMatchObject({ imported: things.length, failed: 0 })
+}
+
+/** Has the words of all things indexed by a first search, and waits until they are. */
+export async function indexWords({ as, path, tenant }: Awaited<ReturnType<typeof createThingsFixture>>) {
+  expect((await as('admin').get(`${path}?$q=word&$limit=1`)).status).toBe(200)
+  await waitUntil(async () => (await tenant.db.query('select 1 from search_progress where done >= upto'))[0])
 }
 
 export const identifiers = (body: { identifier: string }[]) => body.map(({ identifier }) => identifier)

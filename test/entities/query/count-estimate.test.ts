@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { createThingsFixture, importThings } from '../fixtures'
+import { createThingsFixture, importThings, indexWords } from '../fixtures'
 import { SIZES, withThresholds } from './small-thresholds'
 
 const COUNT = 400
@@ -25,6 +25,7 @@ beforeAll(async () => {
   await importThings(own, Array.from({ length: COUNT }, toThing))
   const tokens = { ...own.tokens, user: own.tokens.other }
   await importThings({ ...own, tokens }, [{ stage: 'won' }, { stage: 'won' }, { stage: 'lost' }])
+  await indexWords(own)
 })
 
 async function countAs(user: 'admin' | 'user' | 'other', query: string, count = 'estimate') {

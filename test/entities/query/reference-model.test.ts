@@ -144,7 +144,7 @@ function patternOf({ pick, chance, below }: SeededRandom, text: string) {
 function anyFilter(source: SeededRandom, entities: Entity[], names: string[]): Filter {
   const { pick, chance, some } = source
   const name = pick(names)
-  const able = isPatterned(name, kinds[name]?.type) && true
+  const able = isPatterned(name, kinds[name]?.type) && name !== 'plain'
   const operator = pick(OPERATORS.filter((one) => able || one !== '[$like]'))
   const queryText = () => {
     if (name === 'created' || name === 'updated') return chance(0.2) ? '2026-01-01' : pick(entities)[name]

@@ -2,17 +2,13 @@ import { expect, test } from 'bun:test'
 import { withLease } from '../../../src/jobs/with-lease'
 import type { Tenant } from '../../../src/tenancy/tenants'
 import { type SeededRandom, seededRandom } from '../../blueprints/seeded-random'
-import { waitUntil } from '../../wait-until'
-import { createThingsFixture, identifiers, importThings, nextPagePath } from '../fixtures'
+import { createThingsFixture, identifiers, importThings, indexWords, nextPagePath } from '../fixtures'
 import { withThresholds } from '../query/small-thresholds'
 
 /** Runs the work while another process seems to build the index of words. */
 const withoutWordIndex = (tenant: Tenant, work: () => Promise<unknown>) => withLease(tenant, 'words things', work)
 
 const countIndexed = async ({ db }: Tenant) => Number((await db.query('select count(*) from search_words'))[0]![0])
-const isIndexed = async ({ db }: Tenant) =>
-  Number((await db.query('select count(*) from search_progress where done >= upto'))[0]![0]) === 1
-
 const fields = [
   { key: 'title', type: 'string' },
   { key: 'notes', type: 'text' },
@@ -42,12 +38,6 @@ async function createFixture(count: number) {
     Array.from({ length: count }, (_, n) => makeThing(random, n)),
   )
   return fixture
-}
-
-/** Has the words indexed, and waits until they are. */
-async function indexWords({ as, path, tenant }: Awaited<ReturnType<typeof createThingsFixture>>) {
-  await as('user').get(`${path}?$q=a`)
-  await waitUntil(() => isIndexed(tenant))
 }
 
 test.each(['usual', 'small'] as const)(
