@@ -8,9 +8,9 @@ import { cached } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import { createBlueprintTask } from '../blueprint-task'
 import type { Query } from '../query/query-parser'
-import { extractDocumentJson, shownColumnSql } from '../store/serializer'
-import { oneOf, takeWithinSize } from '../store/sql-fragments'
+import { takeWithinSize } from '../store/sql-fragments'
 import { toSearchTerms } from './tokenizer'
+import { getWordColumns, readDocuments, type WordRow } from './word-filter'
 
 const ENTITIES_PER_WRITE = 100 // entities read in one write
 const MAX_BYTES_PER_WRITE = 1 << 18 // bytes of entities read in one write, unless a single one is larger
@@ -71,29 +71,29 @@ async function indexNextEntities(tx: Tx, model: Model): Promise<boolean> {
   )) as number[][]
   // A request with another form than the one in force notices it and is repeated.
   if (!state || state[0]! >= state[1]! || state[2] !== model.form) return false
+  const [done, upto] = state as [number, number]
   // Entities of all blueprints, because SQLite would sort all entities of one blueprint again for each slice.
-  const next =
-    'select seq, blueprint, octet_length(shown) from entities where seq > ? and seq <= ? order by seq limit ?'
-  const rows = (await tx.query(next, [state[0], state[1], ENTITIES_PER_WRITE])) as [number, string, number][]
+  const next = `select e.seq, e.blueprint, ${getWordColumns(model).slice(1).join(', ')} from entities e
+    where e.seq > ? and e.seq <= ? order by e.seq limit ?`
+  const rows = (await tx.query(next, [done, upto, ENTITIES_PER_WRITE])) as EntityRow[]
   const batch = takeWithinSize(rows, MAX_BYTES_PER_WRITE, ([, blueprint, size]) =>
-    blueprint === model.code ? size : 0,
+    blueprint === model.code ? Number(size) : 0,
   )
-  const ownIds = batch.filter(([, blueprint]) => blueprint === model.code).map(([seq]) => seq)
-  if (ownIds.length) await indexEntities(tx, model, ownIds)
-  const done = rows.length === ENTITIES_PER_WRITE || batch.length < rows.length ? batch.at(-1)![0] : state[1]
-  await tx.query('update search_progress set done = ? where blueprint = ?', [done, model.key])
+  const own = batch.flatMap(([seq, blueprint, size, document]): WordRow[] =>
+    blueprint === model.code ? [[seq, size, document]] : [],
+  )
+  const terms: [number, string][] = []
+  await readDocuments(tx, model, own, (seq, document) => terms.push([seq, toSearchTerms(model, JSON.parse(document))]))
+  replaceTerms(tx, terms)
+  const isEnd = rows.length < ENTITIES_PER_WRITE && batch.length === rows.length
+  await tx.query('update search_progress set done = ? where blueprint = ?', [
+    isEnd ? upto : batch.at(-1)![0],
+    model.key,
+  ])
   return true
 }
 
-async function indexEntities(tx: Tx, model: Model, entities: number[]) {
-  const { sql, params } = oneOf('seq', entities)
-  const rows = (await tx.query(`select seq, ${shownColumnSql(model, '')} from entities where ${sql}`, params)) as [
-    number,
-    string,
-  ][]
-  const terms = rows.map(([seq, shown]) => [seq, toSearchTerms(model, JSON.parse(extractDocumentJson(shown)))] as const)
-  replaceTerms(tx, terms)
-}
+type EntityRow = [seq: number, blueprint: string, size: number, document: string | null]
 
 /** SQL for whether a blueprint has a search index; its parameter is the blueprint's key. */
 export const IS_SEARCHED = '(select 1 from search_progress w where w.blueprint = ?)'

@@ -81,20 +81,25 @@ export const toSearchTerms = (model: Model, doc: Doc): string => toJointTerms([m
 
 /** Returns the search terms of an entity under several models, such as its current one and the one it is altered to. */
 export function toJointTerms(...entities: [Model, Doc][]): string {
-  const terms = new Set<string>()
+  let terms = ''
   let size = 0
+  // Only models that share a field have terms in common.
+  const known = entities.length > 1 ? new Set<string>() : undefined
   for (const [{ fields }, doc] of entities)
     for (const { key, number, kind } of fields) {
       if (!kind.isSearchable || doc[key] === undefined) continue
-      for (const word of new Set(tokenize([doc[key]].flat().join(' ')))) {
+      const text = [doc[key]].flat().join(' ')
+      const measure = isPlain(text) ? (term: string) => term.length : Buffer.byteLength
+      for (const word of new Set(tokenize(text))) {
         const term = toTerm(number, word)
-        if (terms.has(term)) continue
-        size += Buffer.byteLength(term) + 1
-        if (size > MAX_TERMS_BYTES) return [...terms].join(' ')
-        terms.add(term)
+        if (known?.has(term)) continue
+        size += measure(term) + 1
+        if (size > MAX_TERMS_BYTES) return terms
+        terms += terms ? ` ${term}` : term
+        known?.add(term)
       }
     }
-  return [...terms].join(' ')
+  return terms
 }
 
 /**

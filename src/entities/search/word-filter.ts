@@ -26,7 +26,7 @@ export type WordRow = [seq: number, size: number, document: string | null]
 /** A test of whether the JSON of a document contains words. */
 export type WordTest = (document: string) => boolean
 
-/** Returns which of the entities contain the words; reads large documents in bounded steps. `use` gets each that does. */
+/** Returns which of the entities contain the words. `use` gets the document of each that does. */
 export async function findWithWords(
   db: Db,
   model: Model,
@@ -35,14 +35,23 @@ export async function findWithWords(
   use?: (seq: number, document: string) => void,
 ): Promise<Set<number>> {
   const found = new Set<number>()
-  const add = (seq: number, stored: string) => {
-    const document = extractDocumentJson(stored)
+  await readDocuments(db, model, rows, (seq, document) => {
     if (!test(document)) return
-    found.add(Number(seq))
-    use?.(Number(seq), document)
-  }
-  for (const [seq, , document] of rows) if (document !== null) add(seq, document)
-  for (let large = rows.filter(([, , document]) => document === null); large.length; ) {
+    found.add(seq)
+    use?.(seq, document)
+  })
+  return found
+}
+
+/** Calls `use` with the JSON of each entity's document; reads the large ones in bounded steps. */
+export async function readDocuments(
+  db: Db,
+  model: Model,
+  rows: WordRow[],
+  use: (seq: number, document: string) => void,
+) {
+  for (const [seq, , stored] of rows) if (stored !== null) use(Number(seq), extractDocumentJson(stored))
+  for (let large = rows.filter(([, , stored]) => stored === null); large.length; ) {
     const read = takeWithinSize(large, MAX_BYTES_PER_READ, ([, size]) => Number(size))
     large = large.slice(read.length)
     const { sql, params } = oneOf(
@@ -50,10 +59,9 @@ export async function findWithWords(
       read.map(([seq]) => seq),
     )
     const documents = await db.query(`select e.seq, ${documentSql(model)} from entities e where ${sql}`, params)
-    for (const [seq, document] of documents as [number, string][]) add(seq, document)
-    await db.yieldToOthers()
+    for (const [seq, stored] of documents as [number, string][]) use(Number(seq), extractDocumentJson(stored))
+    if (large.length) await db.yieldToOthers()
   }
-  return found
 }
 
 /**
