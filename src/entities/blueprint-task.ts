@@ -1,7 +1,7 @@
 import { logError } from '../core/log'
 import { Problem } from '../core/problem'
 import { type Lease, withLease } from '../jobs/with-lease'
-import { Busy } from '../storage/errors'
+import { Busy, StorageFull } from '../storage/errors'
 import type { Db } from '../storage/port'
 import { getTenant, type Tenant } from '../tenancy/tenants'
 
@@ -29,7 +29,9 @@ export function createBlueprintTask(name: string, errorCode: string, run: Bluepr
     runUnderLease(tenant, key).then(settle, (error) => {
       // The blueprint was removed meanwhile, or the tenant is no longer accessible.
       const isGone = error instanceof Problem && [403, 404].includes(error.status)
-      if (!isGone && !(error instanceof Busy)) logError(errorCode, { tenant: tenant.tenant, cause: rootCause(error) })
+      // The storage itself logs that it is full.
+      const isTold = error instanceof Busy || error instanceof StorageFull
+      if (!isGone && !isTold) logError(errorCode, { tenant: tenant.tenant, cause: rootCause(error) })
       settle(isGone ? undefined : RETRY_MS)
     })
   }

@@ -352,7 +352,7 @@ export const LOG_CODES: Record<string, string> = {
   LAMBDAS_NOT_WARMED: 'No process for lambdas could be started in advance.',
   LAMBDA_CALL_FAILED: 'A call of a lambda failed with a bug.',
   CHANGE_TRACKING_FAILED: 'It could not be noted which entities change; counts and patterns are slower meanwhile.',
-  INDEXING_INTERRUPTED: 'An index of a field could not be built or removed; this goes on later.',
+  INDEXING_INTERRUPTED: 'An index of a field or of words could not be built or removed; this goes on later.',
   LAMBDA_LOG_FAILED: 'The log of a lambda could not be written.',
   LISTENER_FAILED: 'A stream of live changes ended with a failure.',
   MIGRATION_FAILED: 'The database of a tenant could not be brought up to date; `reason` says why.',
