@@ -57,10 +57,12 @@ export async function list(originalCtx: PublicCtx, key: string, request: Request
 function reconsiderCostlyList(ctx: PublicCtx, key: string, request: Request): boolean {
   const model = getModel(ctx, key)
   if (model instanceof Promise) return false
+  // Whoever may not read is refused for that, whatever the query is.
+  const rowScope = rowScopeOf(model, 'read', ctx.actor)
+  if (!rowScope) return false
   const { search, asOf } = splitPageOptions(getQueryString(request))
   const query = parseQuery(model, ctx.actor, search)
-  const rowScope = rowScopeOf(model, 'read', ctx.actor)
-  if (asOf !== undefined || query.count || query.limit > ENTITIES_PER_READ || !rowScope) return false
+  if (asOf !== undefined || query.count || query.limit > ENTITIES_PER_READ) return false
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
   if (rows) return !rows.rest
   const parts = adviseCompoundIndex(rowScope, query)

@@ -62,9 +62,9 @@ function scopeValues(rowScope: RowScope): [OwnerColumn, string][] | undefined {
 }
 
 /** Returns the field that a query sorts by, null for time, or undefined when no compound index has the order. */
-function readSortField({ order, search }: Query): number | null | undefined {
+function readSortField({ order, search, words = search }: Query): number | null | undefined {
   const [first] = order
-  if (search !== undefined || !first || !matchesIndexOrder(order, first)) return
+  if (words !== undefined || !first || !matchesIndexOrder(order, first)) return
   const { target } = first
   if (isCreated(target)) return null
   return target.at === 'field' && target.single && !isNeverIndexed(target.field) ? target.field.number : undefined

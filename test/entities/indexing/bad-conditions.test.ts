@@ -95,7 +95,7 @@ describe.skipIf(!probeDisk || !!databaseUrl)('a disk that fills while indexes ar
     for (let state: string | undefined; !isReady(state); state = await readWordState(call)) await assertAnswers()
     await waitUntil(
       () => call('GET', '/api/blueprints/things/indexes'),
-      ({ body }) => body.length === 2 && body.every(({ state }: { state: string }) => isReady(state)),
+      ({ body }) => body.length > 0 && body.every(({ state }: { state: string }) => isReady(state)),
       60_000,
     )
     await assertAnswers()
