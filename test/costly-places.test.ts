@@ -101,7 +101,6 @@ const OWN_QUEUES: Record<string, string> = {
   'workspaces/search.ts': 'the client has gone',
   'accounts/work-turns.ts': 'the client has gone',
   'entities/query/fair-reads.ts': 'the client has gone',
-  'entities/search/search-index.ts': 'the index of the blueprint is being built',
   'http/idempotency/execution.ts': 'the same request is under way',
   'content/compiler.ts': 'the process was ended from outside',
   'files/thumbnails/thumbnail-process.ts': 'the process was ended from outside',
