@@ -12,7 +12,7 @@ import { parseAsOf } from './history/version-reads'
 import { requestCompoundIndex } from './indexing/index-demand'
 import { populatePage } from './populate/populate'
 import { createPopulatePlan } from './populate/populate-plan'
-import { adviseCompoundIndex, findCompoundRows } from './query/compound-index'
+import { adviseCompoundIndex, adviseCountedIndex, findCompoundRows, findCountedRows } from './query/compound-index'
 import { type CursorPosition, decodeCursor, encodeCursor } from './query/cursor'
 import { explainQuery } from './query/explain'
 import { readFairly } from './query/fair-reads'
@@ -53,7 +53,7 @@ export async function list(originalCtx: PublicCtx, key: string, request: Request
   )
 }
 
-/** Tells whether a compound index has the page of a list, so that no more rows than these are read; or else asks for it. */
+/** Tells whether a compound index leads to the page of a list, so that few rows are read; or else asks for it. */
 function reconsiderCostlyList(ctx: PublicCtx, key: string, request: Request): boolean {
   const model = getModel(ctx, key)
   if (model instanceof Promise) return false
@@ -62,12 +62,14 @@ function reconsiderCostlyList(ctx: PublicCtx, key: string, request: Request): bo
   if (!rowScope) return false
   const { search, asOf } = splitPageOptions(getQueryString(request))
   const query = parseQuery(model, ctx.actor, search)
-  if (asOf !== undefined || query.count || query.limit > ENTITIES_PER_READ) return false
+  if (asOf !== undefined || query.limit > ENTITIES_PER_READ) return false
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
-  if (rows) return !rows.rest
-  const parts = adviseCompoundIndex(rowScope, query)
-  if (parts) requestCompoundIndex(model, parts)
-  return false
+  const parts = [
+    ...(rows ? [] : [adviseCompoundIndex(rowScope, query)]),
+    ...(query.count && !findCountedRows(model, rowScope, query) ? [adviseCountedIndex(rowScope, query)] : []),
+  ]
+  for (const one of parts) if (one) requestCompoundIndex(model, one)
+  return !!rows && !query.count
 }
 
 async function readList(

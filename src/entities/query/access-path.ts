@@ -47,7 +47,9 @@ export async function chooseAccessPath(db: Db, model: Model, rowScope: RowScope,
   if (query.ranked) return { scan: rankedScan(model, query.search!), bounded: true, candidates: [] }
   const choice = await chooseScan(db, model, rowScope, query)
   const few = choice.candidates.some(({ rows }) => rows < thresholds.few)
-  await requestMissingIndexes(db, model, rowScope, query, { bounded: choice.bounded, few })
+  const [cheapest] = choice.candidates
+  const isShort = choice.bounded && !cheapest?.ordered && (cheapest?.rows ?? 0) <= thresholds.short
+  await requestMissingIndexes(db, model, rowScope, query, { bounded: choice.bounded, few, isShort })
   return { ...choice, scan: choice.scan ?? fullScan(model), indexWalk: chooseWalk(model, rowScope, query, choice) }
 }
 

@@ -5,6 +5,8 @@ import type { SqlFragment } from '../store/sql-fragments'
 export const thresholds = {
   /** The rows of a condition with fewer rows than this are collected; counting stops here. */
   few: 2_000,
+  /** A list that has to read and sort more rows than this asks for a compound index. */
+  short: 50,
   /** The rows of an order that are tried one by one before all matches are collected from the indexes. */
   stretch: 2_000,
   /** At most this many rows are sorted by the database. */

@@ -183,11 +183,18 @@ export async function readCompoundRows(
   const readFirstMatching = (ordered: string, params: unknown[], limit: number, skip: number) => {
     const terms = [...(isSorted ? ['n.value'] : []), 'n.created', 'n.seq']
     const index = `select i.value as value, i.created as created, i.entity as seq ${ordered}`
-    return db.query(
-      `select ${[...columns, ...terms].join(', ')} from (${index}) as n cross join entities e
-       where e.seq = n.seq and ${rest!.sql} order by ${sortBy(terms)} limit ? offset ?`,
-      [...params, TRIED_PAGES * (limit + skip), 0, ...rest!.params, limit, skip],
-    )
+    const matching = `select n.value, n.created, n.seq from (${index}) as n cross join entities e
+      where e.seq = n.seq and ${rest!.sql} order by ${sortBy(terms)} limit ? offset ?`
+    // What is sorted is short: the entities are looked up afterwards.
+    const selected = columns.map((column) => `(select ${column} from entities e where e.seq = n.seq)`)
+    return db.query(`select ${[...selected, ...terms].join(', ')} from (${matching}) as n order by ${sortBy(terms)}`, [
+      ...params,
+      TRIED_PAGES * (limit + skip),
+      0,
+      ...rest!.params,
+      limit,
+      skip,
+    ])
   }
   if (rest) {
     const page = position?.[0] === null ? [] : await read(where, false, limit, skip, position)

@@ -7,6 +7,7 @@ import { chooseTimeOrderedScan } from './access-path'
 import { estimateRows, thresholds } from './cardinality'
 import { type CompoundRows, findCountedRows } from './compound-index'
 import { findMatchingIds, VALUE_ORDER } from './id-set'
+import { requestCountedIndex } from './index-advice'
 import type { Query } from './query-parser'
 import { countRows, splitIntoRanges } from './ranges'
 import { fullScan, othersSql, type Scan, toPassage } from './scans'
@@ -19,6 +20,7 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
   for (const { target } of conditions) if (target.at === 'field') noteFieldUse(model, target.field)
   const counted = findCountedRows(model, rowScope, query)
   if (counted) return countCompoundRows(db, model, counted)
+  await requestCountedIndex(db, model, rowScope, query)
   if (search === undefined && !rowScope.all && rowScope.user !== undefined && isOfOneOwner(rowScope)) {
     const others = await countOthers(db, model, rowScope.user, conditions)
     if (others !== undefined) return (await count(db, model, { all: true }, query)) - others

@@ -5,7 +5,7 @@ import type { Db } from '../../storage/port'
 import { lacksIndex, noteFieldUse, requestCompoundIndex, requestIndex } from '../indexing/index-demand'
 import { and } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
-import { adviseCompoundIndex } from './compound-index'
+import { adviseCompoundIndex, adviseCountedIndex } from './compound-index'
 import type { Query } from './query-parser'
 import { fullScan } from './scans'
 import { scopeSql } from './sql-conditions'
@@ -14,13 +14,14 @@ import type { Target } from './target'
 /**
  * Notes which indexes a query uses, and asks for those that it lacks, unless it reads few rows. `bounded` is about the
  * conditions and the order; a pattern is compared with each row until the page is full, unless a condition leaves `few`.
+ * A list that reads hardly more rows than it shows, as `isShort` says, needs no compound index.
  */
 export async function requestMissingIndexes(
   db: Db,
   model: Model,
   rowScope: RowScope,
   query: Query,
-  { bounded, few }: { bounded: boolean; few: boolean },
+  { bounded, few, isShort }: { bounded: boolean; few: boolean; isShort: boolean },
 ) {
   const { conditions, likes, order } = query
   const compared = likes.flatMap(({ target }) => toField(target))
@@ -29,7 +30,7 @@ export async function requestMissingIndexes(
   for (const field of [...compared, ...filtered, ...sorted]) noteFieldUse(model, field)
   const lackingFilter = [...(few ? [] : compared), ...(bounded ? [] : filtered)].filter(lacksIndex)
   const lackingSort = (bounded ? [] : sorted).filter(lacksIndex)
-  const parts = bounded ? undefined : adviseCompoundIndex(rowScope, query)
+  const parts = isShort ? undefined : adviseCompoundIndex(rowScope, query)
   if (!parts && !(lackingFilter.length + lackingSort.length)) return
   if (!(await hasManyRows(db, model, rowScope))) return
   if (parts && !requestCompoundIndex(model, parts)) return
@@ -43,9 +44,14 @@ export async function requestMissingIndex(db: Db, model: Model, field: ModelFiel
   if (lacksIndex(field) && (await hasManyRows(db, model, { all: true }))) requestIndex(model, field, reason)
 }
 
+/** Asks for the compound index that tells how many entities match, unless there are few. */
+export async function requestCountedIndex(db: Db, model: Model, rowScope: RowScope, query: Query) {
+  const parts = query.search === undefined ? adviseCountedIndex(rowScope, query) : undefined
+  if (parts && (await hasManyRows(db, model, rowScope, thresholds.few))) requestCompoundIndex(model, parts)
+}
+
 const toField = (target: Target) => (target.at === 'field' ? [target.field] : [])
 
-async function hasManyRows(db: Db, model: Model, rowScope: RowScope) {
-  const limit = thresholds.unindexed
+async function hasManyRows(db: Db, model: Model, rowScope: RowScope, limit = thresholds.unindexed) {
   return (await estimateRows(db, 'entities e', and([fullScan(model).where, ...scopeSql(rowScope)]), limit)) >= limit
 }

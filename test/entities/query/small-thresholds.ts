@@ -8,6 +8,7 @@ export const SIZES = {
   usual: defaults,
   middle: {
     few: 100,
+    short: 20,
     stretch: 60,
     sorted: 80,
     slice: 1_500,
@@ -20,6 +21,7 @@ export const SIZES = {
   },
   small: {
     few: 3,
+    short: 1,
     stretch: 2,
     sorted: 4,
     slice: 25,
