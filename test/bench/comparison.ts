@@ -14,7 +14,7 @@ import { createPocketBaseSide } from './sides/pocketbase'
 import type { Side } from './sides/side'
 import { measureRow, toContender } from './table'
 import { printRow } from './table-print'
-import { TABLE_ROWS } from './table-rows'
+import { drawUsualLists, TABLE_ROWS, USED_LISTS } from './table-rows'
 
 export type ComparisonOptions = {
   rows: number
@@ -45,6 +45,10 @@ export async function compareServers(options: ComparisonOptions) {
     const importedPerSecond = await side.fill()
     report.footprints[side.name] = await measureFootprint(side, importedPerSecond, isIncluded('footprint') ? rounds : 1)
     printFootprint(side.name, report.footprints[side.name]!)
+  }
+  for (const side of sides.filter((side): side is AtollSide => 'useLists' in side)) {
+    await side.useLists(drawUsualLists(createRandom('used'), rows, USED_LISTS))
+    console.log(`${side.name.padEnd(14)} ${side.measureSize().toFixed(1)} MB on the disk once these lists were asked`)
   }
   await assertEqualAnswers(sides, rows)
   for (const row of TABLE_ROWS.filter(({ name }) => isIncluded(name))) {

@@ -3,25 +3,27 @@ import { join } from 'node:path'
 import { createDatabase, queryDatabase, startPostgres } from '../fakes/postgres'
 import { createTempFolder } from '../temp-folder'
 import type { ComparisonOptions } from './comparison'
+import { createRandom } from './random'
 import { createReport, writeReport } from './report'
 import { createAtollSide, toProgram } from './sides/atoll'
 import { createPgbenchContender } from './sides/pgbench'
 import { measureRow, toContender } from './table'
 import { printRow } from './table-print'
-import { TABLE_ROWS } from './table-rows'
+import { drawUsualLists, TABLE_ROWS, USED_LISTS } from './table-rows'
 
 export async function comparePostgres(options: Omit<ComparisonOptions, 'peer' | 'peerDurable'>) {
   const { rows, seconds, rounds, only, program = '.', before } = options
   const server = await startPostgres({ durable: true })
   const folder = createTempFolder('bench')
-  const atoll = await createSide(server.url, { name: 'Atoll', folder: join(folder, 'atoll'), rows, program })
+  const atoll = createSide(server.url, { name: 'Atoll', folder: join(folder, 'atoll'), rows, program })
   const sides = [atoll]
   if (before !== undefined)
-    sides.push(
-      await createSide(server.url, { name: 'Atoll before', folder: join(folder, 'before'), rows, program: before }),
-    )
+    sides.push(createSide(server.url, { name: 'Atoll before', folder: join(folder, 'before'), rows, program: before }))
   console.log(`${rows} contacts, ${rounds} rounds of ${seconds} s`)
-  for (const side of sides) console.log(`${side.name}: ${Math.round(await side.fill())} rows/s imported`)
+  for (const side of sides) {
+    console.log(`${side.name}: ${Math.round(await side.fill())} rows/s imported`)
+    await side.useLists(drawUsualLists(createRandom('used'), rows, USED_LISTS))
+  }
   const { json } = await atoll.readAll()
   const contenders = [...sides.map(toContender), await createPgbenchContender(await createDatabase(server.url), json)]
   const names = contenders.map(({ name }) => name)
@@ -39,20 +41,19 @@ export async function comparePostgres(options: Omit<ComparisonOptions, 'peer' | 
 
 type SideOptions = { name: string; folder: string; rows: number; program: string }
 
-/** Each start has a copy of the database that was filled. */
-async function createSide(serverUrl: string, { program, ...options }: SideOptions) {
-  const url = await createDatabase(serverUrl)
-  const filled = new URL(url).pathname.slice(1)
-  const copy = `${filled}_copy`
+/** Its databases have a prefix of their own. */
+function createSide(serverUrl: string, { program, ...options }: SideOptions) {
+  const prefix = options.name.replaceAll(/\W/g, '_').toLowerCase()
+  const nameOf = (place: string) => `${prefix}_${place}`
   return createAtollSide({
     ...options,
     program: toProgram(program),
     database: {
-      url,
-      async renew() {
-        await queryDatabase(serverUrl, `drop database if exists ${copy} with (force)`)
-        await queryDatabase(serverUrl, `create database ${copy} template ${filled} strategy file_copy`)
-        return `${Object.assign(new URL(url), { pathname: `/${copy}` })}`
+      create: async (place) => void (await queryDatabase(serverUrl, `create database ${nameOf(place)}`)),
+      urlOf: (place) => `${Object.assign(new URL(serverUrl), { pathname: `/${nameOf(place)}` })}`,
+      async copy(from, to) {
+        await queryDatabase(serverUrl, `drop database if exists ${nameOf(to)} with (force)`)
+        await queryDatabase(serverUrl, `create database ${nameOf(to)} template ${nameOf(from)} strategy file_copy`)
       },
     },
   })

@@ -16,7 +16,7 @@ export async function measureSearchBesideCreates(
 ): Promise<SearchBesideCreates> {
   const random = createRandom(`search ${round}`)
   const creates = Array.from({ length: BODIES }, () => side.toRequest({ kind: 'create', n: rows + random.below(1e6) })!)
-  const needs = { writes: true, hasSingleIndexes: true }
+  const needs = { writes: true, isJustImported: true, hasSingleIndexes: true }
   const load = { requests: creates, connections: CONNECTIONS, seconds }
   let alone: Figures
   {

@@ -13,6 +13,8 @@ export type TableRow = {
   caller?: 'member'
   writes?: boolean
   isDurable?: boolean
+  /** The data was imported and never read. */
+  isJustImported?: boolean
   /** The others have their indexes of one field only, because nothing is read that needs better ones. */
   hasSingleIndexes?: boolean
   onlyAtoll?: boolean
@@ -20,6 +22,8 @@ export type TableRow = {
 
 const DRAWN_PER_ROUND = 2_000
 const RANDOM_QUERIES = 1_000
+/** How many lists of each row are asked before the rows are measured. */
+export const USED_LISTS = 10
 
 const drawMany =
   (drawOne: (random: Random, rows: number) => Question): TableRow['draw'] =>
@@ -133,7 +137,8 @@ export const TABLE_ROWS: TableRow[] = [
     isDurable,
     hasSingleIndexes: true,
   })),
-  { name: 'first queries of shapes, one by one', draw: drawFirstShapes },
+  { name: 'the same list, just imported', inFlight: 8, draw: drawMany(drawBroadList), isJustImported: true },
+  { name: 'first queries of shapes, just imported, one by one', draw: drawFirstShapes, isJustImported: true },
   {
     name: `${RANDOM_QUERIES} random queries, one by one`,
     draw: (random, rows) => Array.from({ length: RANDOM_QUERIES }, () => drawQuery(random, rows)),
@@ -141,3 +146,14 @@ export const TABLE_ROWS: TableRow[] = [
   },
   { name: 'sign-in', inFlight: 4, draw: drawMany((random) => ({ kind: 'sign-in', user: random.below(USERS) })) },
 ]
+
+export type UsualList = { question: Question; caller: 'user' | 'member' }
+
+/** Returns some lists of each row, which an installation has been asked before the rows are measured. */
+export const drawUsualLists = (random: Random, rows: number, count: number): UsualList[] =>
+  TABLE_ROWS.filter(({ inFlight, isJustImported }) => inFlight && !isJustImported).flatMap(({ draw, caller }) =>
+    draw(random, rows)
+      .filter(({ kind }) => kind === 'list')
+      .slice(0, count)
+      .map((question) => ({ question, caller: caller ?? 'user' })),
+  )

@@ -13,7 +13,7 @@ export type SideServer = {
 } & AsyncDisposable
 
 /** What a server needs to know of a row before it is started for it. */
-export type RowNeeds = Pick<TableRow, 'caller' | 'writes' | 'isDurable' | 'hasSingleIndexes'>
+export type RowNeeds = Pick<TableRow, 'caller' | 'writes' | 'isDurable' | 'isJustImported' | 'hasSingleIndexes'>
 
 /** A server of the table: it is filled once, and started on a fresh copy of its data for each row of each round. */
 export type Side = {
