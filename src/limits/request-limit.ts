@@ -11,7 +11,10 @@ import { TokenBuckets } from './token-bucket'
 /** Who makes a request: a user, or the API token of one; a guest is undefined. */
 type Caller = { user: string; impersonator?: string; token?: { _id: string } }
 
-const bucketsByTenant = new Map<string, TokenBuckets>()
+/** The buckets of a tenant by kind, so that a caller has the same name in each. */
+type TenantBuckets = Record<RequestKind, TokenBuckets>
+
+const bucketsByTenant = new Map<string, TenantBuckets>()
 
 /**
  * Counts a request to a tenant as a read or a write of its caller. Returns a promise only when the limits have to be
@@ -38,7 +41,7 @@ function consume(limits: RateLimits, kind: RequestKind, request: Request, tenant
   const callers = caller ? 'users' : 'guests'
   const limit = limits[callers][kind]
   const name = caller ? (caller.impersonator ?? caller.token?._id ?? caller.user) : clientNetwork(request)
-  const { remaining, resetMs, waitMs } = bucketsOf(tenant).take(`${kind} ${name}`, limit, now())
+  const { remaining, resetMs, waitMs } = bucketsOf(tenant)[kind].take(name, limit, now())
   const notes = notesOf(request)
   if (notes) notes.rateLimit = { limit, remaining, reset: Math.ceil(resetMs / 1_000) }
   if (waitMs)
@@ -47,15 +50,18 @@ function consume(limits: RateLimits, kind: RequestKind, request: Request, tenant
 
 const NAMES: Record<RequestKind, string> = { reads: 'reads', writes: 'writes', costly: 'costly requests' }
 
-function bucketsOf(tenant: string): TokenBuckets {
+function bucketsOf(tenant: string): TenantBuckets {
   const existing = bucketsByTenant.get(tenant)
   if (existing) return existing
-  const created = new TokenBuckets()
+  const created = { reads: new TokenBuckets(), writes: new TokenBuckets(), costly: new TokenBuckets() }
   bucketsByTenant.set(tenant, created)
   return created
 }
 
 /** Forgets the callers who may make as many requests as at first. */
 export function removeFullBuckets() {
-  for (const [tenant, buckets] of bucketsByTenant) if (buckets.removeFull(now()) === 0) bucketsByTenant.delete(tenant)
+  for (const [tenant, buckets] of bucketsByTenant) {
+    const left = Object.values(buckets).map((each) => each.removeFull(now()))
+    if (left.every((count) => count === 0)) bucketsByTenant.delete(tenant)
+  }
 }
