@@ -1,5 +1,7 @@
 import type { Actor } from '../accounts/actors'
+import { BoundedMap } from '../core/bounded-map'
 import { Problem } from '../core/problem'
+import { weakCached } from '../core/weak-cache'
 import type { Model, ModelField } from './model'
 import type { Operation, Rule, Scope } from './shapes'
 
@@ -12,39 +14,10 @@ export type Caller = Pick<Actor, 'user' | 'roles' | 'privileged' | 'workspace' |
  */
 export type RowScope = { all: true } | { all: false; user?: string; within?: string; workspace?: string }
 
-/**
- * Returns the rows that a caller reaches, or undefined when no rule applies. The result is cached by model and actor,
- * which never change: a caller with other roles is another actor.
- */
+/** Returns the rows that a caller reaches, or undefined when no rule applies. */
 export function rowScopeOf(model: Model, operation: Operation, actor: Caller | undefined): RowScope | undefined {
   if (actor?.privileged) return ALL_ROWS
-  const scopesByOperation = cachedRowScopes(model, actor)
-  if (!scopesByOperation.has(operation)) scopesByOperation.set(operation, resolveRowScope(model, operation, actor))
-  return scopesByOperation.get(operation)
-}
-
-const ALL_ROWS: RowScope = { all: true }
-const GUEST_CACHE_KEY = {}
-
-type RowScopesByOperation = Map<Operation, RowScope | undefined>
-const rowScopesByModel = new WeakMap<Model, WeakMap<object, RowScopesByOperation>>()
-
-function cachedRowScopes(model: Model, actor: Caller | undefined): RowScopesByOperation {
-  const callers = rowScopesByModel.get(model) ?? new WeakMap<object, RowScopesByOperation>()
-  rowScopesByModel.set(model, callers)
-  const scopesByOperation = callers.get(actor ?? GUEST_CACHE_KEY) ?? new Map()
-  callers.set(actor ?? GUEST_CACHE_KEY, scopesByOperation)
-  return scopesByOperation
-}
-
-function resolveRowScope(model: Model, operation: Operation, actor: Caller | undefined): RowScope | undefined {
-  const scopes = new Set(
-    (model.permissions ?? [])
-      .filter((rule) => rule.operation === operation && appliesTo(rule, actor))
-      .map((rule) => ruleScopeOf(model, rule)),
-  )
-  // An entity of a workspace can only be created in a workspace.
-  if (operation === 'create' && !actor?.workspace) scopes.delete('workspace')
+  const scopes = listScopes(model, operation, actor)
   if (!scopes.size) return
   if (scopes.has('tenant')) return ALL_ROWS
   const workspace = actor?.workspace?._id
@@ -54,6 +27,48 @@ function resolveRowScope(model: Model, operation: Operation, actor: Caller | und
   if (!actor.token?.bound) return { ...rowScope, user: actor.user }
   // The rows of the workspace contain those of its own.
   return rowScope.workspace === undefined ? { all: false, user: actor.user, within: workspace } : rowScope
+}
+
+const ALL_ROWS: RowScope = { all: true }
+
+/** What a model grants to all callers with the same rights: scopes by operation, and the keys of fields they may not read. */
+type Grants = { scopes: Map<Operation, Set<Scope>>; hiddenKeys?: string[] }
+
+const MAX_RIGHTS_PER_MODEL = 1_000
+const grantsByRights = weakCached((_: Model) => new BoundedMap<string, Grants>(MAX_RIGHTS_PER_MODEL))
+
+/** Returns what rules and fields ask about a caller, as a text. A caller never changes: with other roles it is another one. */
+const toRights = weakCached(({ privileged, roles, workspace }: Caller) =>
+  JSON.stringify([privileged, roles, workspace && [workspace.roles, workspace.labels]]),
+)
+
+function grantsOf(model: Model, actor: Caller | undefined): Grants {
+  const rights = actor ? toRights(actor) : 'guest'
+  const existing = grantsByRights(model).get(rights)
+  if (existing) return existing
+  const grants: Grants = { scopes: new Map() }
+  grantsByRights(model).set(rights, grants)
+  return grants
+}
+
+/** Returns the scopes of the rules that apply to a caller. */
+function listScopes(model: Model, operation: Operation, actor: Caller | undefined): Set<Scope> {
+  const { scopes } = grantsOf(model, actor)
+  const existing = scopes.get(operation)
+  if (existing) return existing
+  const rules = (model.permissions ?? []).filter((rule) => rule.operation === operation && appliesTo(rule, actor))
+  const granted = new Set(rules.map((rule) => ruleScopeOf(model, rule)))
+  // An entity of a workspace can only be created in a workspace.
+  if (operation === 'create' && !actor?.workspace) granted.delete('workspace')
+  scopes.set(operation, granted)
+  return granted
+}
+
+/** Returns the keys of the fields that a caller may not read. */
+export function listHiddenKeys(model: Model, actor: Caller | undefined): string[] {
+  const grants = grantsOf(model, actor)
+  grants.hiddenKeys ??= model.fields.filter((field) => !mayReadField(field, actor)).map(({ key }) => key)
+  return grants.hiddenKeys
 }
 
 /** Returns the scope of a rule, which defaults to that of its blueprint. */

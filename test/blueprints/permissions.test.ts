@@ -4,6 +4,7 @@ import {
   type Caller,
   isInScope,
   isVisibleTo,
+  listHiddenKeys,
   mayReadField,
   mayWriteField,
   requireRowScope,
@@ -274,4 +275,23 @@ test('a field with readRoles or writeRoles is for those roles and admins, and wi
     expect(callers.map((one) => isAllowed(field(['member']), one))).toEqual([false, false, false, false, true])
     for (const all of [[], undefined]) expect(callers.every((one) => isAllowed(field(all), one))).toBe(true)
   }
+})
+
+test('callers with the same rights share what the rules and fields grant them, and each gets their own rows', () => {
+  let judged = 0
+  const rule: Rule = { operation: 'read', workspaceRoleBased: ['member'], scope: 'user' }
+  Object.defineProperty(rule, 'roleBased', { get: () => void judged++ })
+  const fields = [{ key: 'secret', readRoles: ['boss'] }, { key: 'title' }] as ModelField[]
+  const model = { ...modelWith([]), permissions: [rule], fields } as Model
+  const people = ['ada', 'bob'].map((user) => ({ ...callerWith(['user'], { roles: ['member'] }), user }))
+  for (const one of people) {
+    expect(rowScopeOf(model, 'read', one)).toEqual({ all: false, user: one.user })
+    expect(listHiddenKeys(model, one)).toEqual(['secret'])
+  }
+  expect(judged).toBe(1)
+  expect(listHiddenKeys(model, people[0])).toBe(listHiddenKeys(model, people[1]))
+  expect(rowScopeOf(model, 'read', callerWith(['user'], { roles: ['guest'] }))).toBeUndefined()
+  expect(rowScopeOf(model, 'read', guest)).toBeUndefined()
+  expect(listHiddenKeys(model, callerWith(['boss']))).toEqual([])
+  expect(listHiddenKeys(model, guest)).toEqual(['secret'])
 })

@@ -1,7 +1,7 @@
 import type { PublicCtx } from '../../accounts/context'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { isInScope, mayReadField, type RowScope, requireRowScope } from '../../blueprints/permissions'
+import { isInScope, listHiddenKeys, type RowScope, requireRowScope } from '../../blueprints/permissions'
 import { sha256 } from '../../core/crypto'
 import { badRequest } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
@@ -45,7 +45,7 @@ export async function getView(ctx: PublicCtx, { key, search, pinned }: StreamQue
   const query = parseQuery(model, actor, search)
   const { select } = query
   const flat = query.flat || pinned
-  const hidden = model.fields.filter((field) => !mayReadField(field, actor)).map((field) => field.key)
+  const hidden = listHiddenKeys(model, actor)
   const shapeKey = JSON.stringify([model.version, flat, select, hidden])
   const fingerprint = sha256(JSON.stringify([model._id, model.form, rowScope, search, flat, hidden]))
   return {

@@ -1,6 +1,6 @@
 import type { Actor } from '../../accounts/actors'
 import { isAltering, type Model } from '../../blueprints/model'
-import { mayReadField } from '../../blueprints/permissions'
+import { listHiddenKeys } from '../../blueprints/permissions'
 import { toIsoString } from '../../core/clock'
 import type { Doc } from './doc'
 
@@ -140,7 +140,7 @@ export function createSerializer(
   { flat, select }: ResponseShape,
   fill?: (entity: ParsedEntity) => Record<string, RawJson>,
 ) {
-  const hidden = model.guarded ? model.fields.filter((field) => !mayReadField(field, actor)).map(({ key }) => key) : []
+  const hidden = listHiddenKeys(model, actor)
   if (fill)
     return (shown: string) => {
       const entity = parseEntity(shown, hidden)
