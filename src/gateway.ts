@@ -1,7 +1,7 @@
 import type { Server, TLSOptions } from 'bun'
 import { identifyCaller } from './accounts/caller-identity'
 import { addRenewedCookie } from './accounts/cookies'
-import { createDirectReadFinder } from './accounts/direct-reads'
+import { createDirectReadFinder, type FoundRead } from './accounts/direct-reads'
 import { app } from './app'
 import { config, logFormat } from './config'
 import { type Awaitable, andThen } from './core/awaitable'
@@ -210,7 +210,6 @@ function assertSupportedVersion({ headers }: Request) {
     throw new Problem(400, 'UNSUPPORTED_VERSION', 'Unsupported API version. Use v1.')
 }
 
-type FoundRead = NonNullable<ReturnType<ReturnType<typeof createDirectReadFinder>>>
 let directReads: ReturnType<typeof createDirectReadFinder> | undefined
 
 /** Returns the read that answers a request without Elysia, if it has one. */

@@ -222,6 +222,35 @@ test('reads of both ways count for the same limit, and get 429 alike when it is 
   expect(await read(false)).toEqual(refused)
 })
 
+test('a path leads to the same read, with the same parameters, as by the router, at first and when its collection is known', () => {
+  const findRead = createDirectReadFinder(app)
+  const names = [
+    'one',
+    'two',
+    'export',
+    'exports',
+    'changes',
+    'import',
+    'a%20name',
+    'a%2Fb',
+    ':identifier',
+    'ü',
+    '..',
+    '',
+  ]
+  const collections = [todos, '/api/blueprints/a%20b/entities', '/api/blueprints/:key/entities', '/api/files', '/api']
+  for (const collection of collections)
+    for (const name of [...names, ...names.reverse(), 'one/history', 'one/']) {
+      const path = `${collection}/${name}`
+      const found = findRead(path)
+      const routed = app.router.http.find('GET', path)
+      const isDirect = routed?.store === app.router.http.find('GET', `${todos}/x`)?.store
+      const isList = routed?.store === app.router.http.find('GET', todos)?.store
+      expect([path, found?.params]).toEqual([path, isDirect || isList ? routed!.params : undefined])
+      if (found) expect(found.direct.route).toEndWith(isList ? '/entities/' : '/:identifier')
+    }
+})
+
 test('a direct read without a guard, or with parameters that are validated, is refused when the server starts', async () => {
   const { Elysia, t } = await import('elysia')
   const read = readDirectly(() => new Response('read'))
