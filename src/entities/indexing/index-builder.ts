@@ -5,16 +5,20 @@ import type { Model } from '../../blueprints/model'
 import { sharesData } from '../../config'
 import { now } from '../../core/clock'
 import type { Lease } from '../../jobs/with-lease'
-import type { Tx } from '../../storage/port'
 import { writeInBackground } from '../../tenancy/background-write'
 import { PROPAGATION_MS, writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import { createBlueprintTask } from '../blueprint-task'
-import { fragment } from '../store/sql-fragments'
+import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { requireFreshBlueprint, StaleBlueprint } from '../write/constraints'
-import { compoundInserter, fieldInserter, type InsertRows } from './index-rows'
+import { compoundRows, fieldRows, type IndexRows } from './index-rows'
+import { PlaceOrder } from './place-order'
 
-const ENTITIES_PER_WRITE = 1_000 // entities that one write indexes
+const ENTITIES_PER_READ = 500 // entities whose places one statement reads
+const SLICES_PER_PASS = 100 // their places are in memory at once
+/** How long a write of a build may hold the writer (ms), and how many rows it inserts within the bounds. */
+const WRITE_MS = 4
+const [MIN_ROWS_PER_WRITE, FIRST_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE] = [512, 1_024, 4_096]
 const ROWS_PER_WRITE = 1_000 // rows of an index that one write deletes
 
 /**
@@ -29,47 +33,90 @@ async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
     const model = await getModel(tenant, key)
     const index = findUnready(model)
     if (!index) return
-    const { number, state, insert } = index
-    if (state === 'building' && insert) await build(leased, model, number, insert)
+    const { number, state, rows } = index
+    if (state === 'building' && rows) await build(leased, model, number, rows)
     else if (state === 'removing') await remove(leased, model, number)
     else await retire(leased, model, number, state)
   }
 }
 
 /** Returns an index that is not ready; one with fields that are gone cannot be built. */
-function findUnready(model: Model): { number: number; state: IndexState; insert?: InsertRows } | undefined {
+function findUnready(model: Model): { number: number; state: IndexState; rows?: IndexRows } | undefined {
   const compound = model.compoundIndexes.find(({ state }) => state !== 'ready')
-  if (compound) return { ...compound, insert: compoundInserter(model, compound) }
+  if (compound) return { ...compound, rows: compoundRows(model, compound) }
   const field = model.fields.find(({ index }) => index && index.state !== 'ready')
-  return field && { number: field.number, state: field.index!.state, insert: fieldInserter(model, field) }
+  return field && { number: field.number, state: field.index!.state, rows: fieldRows(model, field) }
 }
 
 /** Adds the rows of all entities that exist, and then makes the index ready. Writers add those of later entities. */
-async function build(leased: Tenant & Lease, model: Model, number: number, insert: InsertRows) {
-  for (;;) {
-    leased.signal.throwIfAborted()
-    if (await writeInBackground(leased, (tx) => buildNext(tx, model, number, insert))) break
-  }
+async function build(leased: Tenant & Lease, model: Model, number: number, rows: IndexRows) {
+  for (let hasMore = true; hasMore; ) hasMore = await buildNext(leased, model, number, rows)
   await changeState(leased, model, number, 'building', 'ready')
 }
 
-/** Indexes the next slice of entities, from wherever any process left off. Returns whether none is left. */
-async function buildNext(tx: Tx, model: Model, number: number, insert: InsertRows): Promise<boolean> {
-  await requireFreshBlueprint(tx, model)
-  const [state] = (await tx.query('select done, upto from field_indexes where blueprint = ? and number = ?', [
+/**
+ * Indexes the next entities, from wherever any process left off. Their places are read first, without holding the writer,
+ * so that each write inserts rows that lie side by side, which are few pages. Returns whether any may be left.
+ */
+async function buildNext(leased: Tenant & Lease, model: Model, number: number, rows: IndexRows): Promise<boolean> {
+  const { db } = leased
+  const [state] = (await db.query('select done, upto from field_indexes where blueprint = ? and number = ?', [
     model.key,
     number,
   ])) as [number, number][]
   if (!state) throw new StaleBlueprint()
   const [done, upto] = state.map(Number) as [number, number]
-  // Entities of all blueprints, because SQLite would sort all entities of one blueprint again for each slice.
+  const places = new PlaceOrder()
+  let end: number | undefined
+  for (let slice = 0; slice < SLICES_PER_PASS; slice++) {
+    leased.signal.throwIfAborted()
+    const from = end ?? done
+    const next = await findSliceEnd(db, from, upto)
+    if (next === undefined) break
+    places.add(
+      await rows.readPlaces(db, fragment("e.seq > ? and e.seq <= ? and e.blueprint || '' = ?", from, next, model.code)),
+    )
+    end = next
+    await db.yieldToOthers()
+  }
+  if (end === undefined) return false
+  for (let size = 0; size >= 0; ) size = await insertNext(leased, model, number, rows, { places, size, end })
+  return true
+}
+
+/** Entities of all blueprints, because SQLite would sort all entities of one blueprint again for each slice. */
+async function findSliceEnd(db: Tenant['db'], from: number, upto: number): Promise<number | undefined> {
   const slice = 'select max(s.seq) from (select seq from entities where seq > ? and seq <= ? order by seq limit ?) as s'
-  const [row] = await tx.query(slice, [done, upto, ENTITIES_PER_WRITE])
-  if (row?.[0] == null) return true
-  const end = Number(row[0])
-  await insert(tx, number, fragment('e.seq > ? and e.seq <= ? and e.blueprint = ?', done, end, model.code))
-  await tx.query('update field_indexes set done = ? where blueprint = ? and number = ?', [end, model.key, number])
-  return false
+  const [row] = await db.query(slice, [from, upto, ENTITIES_PER_READ])
+  return row?.[0] == null ? undefined : Number(row[0])
+}
+
+type Pass = { places: PlaceOrder; size: number; end: number }
+
+/**
+ * Inserts the rows of the next entities of a pass, of as many as a write can insert quickly. What changed since their
+ * places were read is inserted as it is now. Returns how many the next write inserts, or -1 after the last.
+ */
+async function insertNext(
+  leased: Tenant & Lease,
+  model: Model,
+  number: number,
+  rows: IndexRows,
+  { places, size, end }: Pass,
+): Promise<number> {
+  leased.signal.throwIfAborted()
+  const count = Math.max(MIN_ROWS_PER_WRITE, Math.min(size || FIRST_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE))
+  const entities = places.take(count)
+  let ms = 0
+  await writeInBackground(leased, async (tx) => {
+    await requireFreshBlueprint(tx, model)
+    const began = performance.now()
+    for (const chunk of toChunks(entities)) await rows.insert(tx, oneOf('e.seq', chunk))
+    ms = performance.now() - began
+    if (entities.length < count)
+      await tx.query('update field_indexes set done = ? where blueprint = ? and number = ?', [end, model.key, number])
+  })
+  return entities.length < count ? -1 : Math.ceil(Math.min(2, WRITE_MS / ms) * count)
 }
 
 /** Waits until no process reads by an index any more, and then stops maintaining it. */
