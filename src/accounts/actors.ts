@@ -153,9 +153,8 @@ export type CookieSession = Pick<CachedActor, 'actor' | 'expires' | 'replaced'>
 
 /** Returns the session of a session cookie, or undefined when it has ended; without a promise when it is cached. */
 export function authenticateCookie(tenant: Tenant, token: string): Awaitable<CookieSession | undefined> {
-  const hash = sha256(token)
-  const found = cached<CachedActor | undefined>(tenant, 'actors', hash, async () => {
-    const row = await selectByCookie(tenant.db, { hash, now: now() })
+  const found = cached<CachedActor | undefined>(tenant, 'actors', `cookie ${token}`, async () => {
+    const row = await selectByCookie(tenant.db, { hash: sha256(token), now: now() })
     if (!row) return
     const { session, expires, spent } = row
     return {

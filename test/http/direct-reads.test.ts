@@ -60,7 +60,7 @@ const callers: Record<string, Record<string, string>> = {
   'a token of another tenant': { 'x-api-key': elsewhere.tokens.user },
 }
 
-type Asked = { path: string; method?: string; headers?: Record<string, string> }
+type Asked = { path: string; method?: string; headers?: Record<string, string>; scheme?: string }
 const todos = '/api/blueprints/todos/entities'
 const requests: Asked[] = [
   ...[
@@ -116,13 +116,18 @@ for (const path of [todos, `${todos}/${own._id}`]) {
     { cookie: 'a=b' },
   ]
   for (const headers of variants) requests.push({ path, headers })
+  requests.push({ path, scheme: 'https' })
 }
 
 type Way = { areReadsDirect: boolean }
 
-async function send({ path, method = 'GET', headers }: Asked, caller: Record<string, string>, way: Way) {
+async function send(
+  { path, method = 'GET', headers, scheme = 'http' }: Asked,
+  caller: Record<string, string>,
+  way: Way,
+) {
   const { host } = new URL(home.origin)
-  const request = new Request(`${home.origin}${path}`, {
+  const request = new Request(`${scheme}://${host}${path}`, {
     method,
     headers: { host, 'x-request-id': 'one', ...caller, ...headers },
   })
@@ -200,6 +205,32 @@ test('a user gets one entity and a list without Elysia, and their own account by
   } finally {
     fetched.mockRestore()
   }
+})
+
+test('a read is refused as soon as its credential has ended or its rule is gone', async () => {
+  const own = await createTestTenant()
+  const things = { key: 'things', name: 'Things', fields: [], permissions: fullAccessRules('tenant', 'user') }
+  await own.as('admin').post('/blueprints', things)
+  const path = '/blueprints/things/entities'
+  const { body } = await own.as('user').post(path, {})
+  const read = async (headers: Record<string, string>) => [
+    (await own.anonymous.get(path, headers)).status,
+    (await own.anonymous.get(`${path}/${body._id}`, headers)).status,
+  ]
+  const cookie = await signInForCookie(own, 'user')
+  const session = await signInForTokens(own, 'user')
+  const { body: issued } = await own.anonymous.with(cookie).post('/me/api-tokens', { nickname: 'x' })
+  const credentials = [cookie, bearer(session.token), { 'x-api-key': issued.token as string }]
+  for (const headers of credentials) expect(await read(headers)).toEqual([200, 200])
+
+  expect((await own.anonymous.with(cookie).delete(`/me/api-tokens/${issued.apiToken._id}`)).status).toBe(200)
+  expect(await read({ 'x-api-key': issued.token })).toEqual([401, 401])
+  await own.anonymous.with(bearer(session.token)).post('/logout', {})
+  expect(await read(bearer(session.token))).toEqual([401, 401])
+  await own.as('admin').put('/blueprints/things', { permissions: fullAccessRules('tenant', 'boss') })
+  expect(await read(cookie)).toEqual([403, 403])
+  await own.anonymous.with(cookie).post('/logout', {})
+  expect(await read(cookie)).toEqual([401, 401])
 })
 
 test('reads of both ways count for the same limit, and get 429 alike when it is reached', async () => {
