@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { logError } from '../core/log'
 import { Problem } from '../core/problem'
 import { type Lease, withLease } from '../jobs/with-lease'
@@ -7,14 +8,17 @@ import { getTenant, type Tenant } from '../tenancy/tenants'
 
 const LEASE_MS = 10_000 // ms until another process continues after a crash
 const RETRY_MS = 1_000 // ms until the next attempt after a failure
+/** How long (ms) an index waits for the read that asked for it, which goes on without it. */
+export const INDEXING_DELAY_MS = 250
 
 type BlueprintWork = (tenant: Tenant, leased: Tenant & Lease, key: string) => Promise<void>
 
 /**
  * Returns a function that starts or continues some work on a blueprint's entities in the background, in one process at a
- * time. It is repeated after a failure, until the blueprint or its tenant is gone. `errorCode` is that of the log.
+ * time. It is repeated after a failure, until the blueprint or its tenant is gone. `errorCode` is that of the log. The first
+ * attempt begins after `delayMs`.
  */
-export function createBlueprintTask(name: string, errorCode: string, run: BlueprintWork) {
+export function createBlueprintTask(name: string, errorCode: string, run: BlueprintWork, { delayMs = 0 } = {}) {
   const runningByDb = new WeakMap<Db, Set<string>>()
 
   return function resume(tenant: Tenant, key: string): void {
@@ -26,14 +30,17 @@ export function createBlueprintTask(name: string, errorCode: string, run: Bluepr
       keys.delete(key)
       if (retryAfter !== undefined) setTimeout(() => resume(tenant, key), Math.min(retryAfter, RETRY_MS)).unref()
     }
-    runUnderLease(tenant, key).then(settle, (error) => {
-      // The blueprint was removed meanwhile, or the tenant is no longer accessible.
-      const isGone = error instanceof Problem && [403, 404].includes(error.status)
-      // The storage itself logs that it is full.
-      const isTold = error instanceof Busy || error instanceof StorageFull
-      if (!isGone && !isTold) logError(errorCode, { tenant: tenant.tenant, cause: rootCause(error) })
-      settle(isGone ? undefined : RETRY_MS)
-    })
+    const begun = delayMs ? pause(delayMs, undefined, { ref: false }) : Promise.resolve()
+    begun
+      .then(() => runUnderLease(tenant, key))
+      .then(settle, (error) => {
+        // The blueprint was removed meanwhile, or the tenant is no longer accessible.
+        const isGone = error instanceof Problem && [403, 404].includes(error.status)
+        // The storage itself logs that it is full.
+        const isTold = error instanceof Busy || error instanceof StorageFull
+        if (!isGone && !isTold) logError(errorCode, { tenant: tenant.tenant, cause: rootCause(error) })
+        settle(isGone ? undefined : RETRY_MS)
+      })
   }
 
   /** Returns after how many ms to retry, or undefined when no retry is needed. */

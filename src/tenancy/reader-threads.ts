@@ -44,6 +44,7 @@ class ReaderThread {
   /** Ends the thread when it has read nothing for long. */
   #idleTimer?: ReturnType<typeof setTimeout>
   #isOver = false
+  isReady = false
   #hasEnded = Promise.withResolvers<void>()
 
   constructor(private onFailure: (thread: ReaderThread) => void) {
@@ -81,6 +82,11 @@ class ReaderThread {
 
   remove(id: number) {
     this.#reads.delete(id)
+    this.rest()
+  }
+
+  /** Lets the thread end later, when it has nothing to read. */
+  rest() {
     if (this.#reads.size || !threads.includes(this)) return
     this.#worker.unref()
     clearTimeout(this.#idleTimer)
@@ -112,7 +118,10 @@ class ReaderThread {
   #receive(report: ThreadMessage) {
     if ('log' in report) return logOutput.write(report.log)
     if ('work' in report) return recordWork(report.work)
-    if ('isReady' in report) return clearTimeout(this.#startTimer)
+    if ('isReady' in report) {
+      this.isReady = true
+      return clearTimeout(this.#startTimer)
+    }
     if ('hasEnded' in report) return this.#hasEnded.resolve()
     if ('isReleased' in report) return this.#releases.get(report.id)?.()
     const running = this.#reads.get(report.id)
@@ -232,11 +241,21 @@ function chooseThread({ cluster, tenant }: DatabaseLocation): ReaderThread {
   if (current) return current
   const [idlest] = threads.toSorted((one, other) => one.load - other.load)
   if (idlest && (!idlest.load || threads.length >= readerThreads.count)) return idlest
+  return addThread()
+}
+
+function addThread(): ReaderThread {
   const started = new ReaderThread((failed) => {
     threads = threads.filter((thread) => thread !== failed)
   })
   threads.push(started)
   return started
+}
+
+/** Tells whether a thread can read at once. Starts one when there is none. */
+export function isThreadReady(): boolean {
+  if (!threads.length) addThread().rest()
+  return threads.some(({ isReady }) => isReady)
 }
 
 /** The number of threads that run now. */

@@ -8,7 +8,7 @@ import type { Lease } from '../../jobs/with-lease'
 import { writeInBackground } from '../../tenancy/background-write'
 import { PROPAGATION_MS, writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
-import { createBlueprintTask } from '../blueprint-task'
+import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
 import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { requireFreshBlueprint, StaleBlueprint } from '../write/constraints'
 import { compoundRows, fieldRows, type IndexRows } from './index-rows'
@@ -25,7 +25,9 @@ const ROWS_PER_WRITE = 1_000 // rows of an index that one write deletes
  * Builds and removes the indexes of a blueprint's fields in the background, slice by slice, in one process at a time.
  * Queries read without an index that is not ready. After an interruption, the next use of the blueprint goes on.
  */
-export const resumeIndexing = createBlueprintTask('indexing', 'INDEXING_INTERRUPTED', runSteps)
+export const resumeIndexing = createBlueprintTask('indexing', 'INDEXING_INTERRUPTED', runSteps, {
+  delayMs: INDEXING_DELAY_MS,
+})
 
 async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
   for (;;) {

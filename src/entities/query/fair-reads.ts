@@ -5,12 +5,15 @@ import { createDb } from '../../storage/db'
 import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
-import { hasReaderThreads, ThreadFailed } from '../../tenancy/reader-threads'
+import { hasReaderThreads, isThreadReady, ThreadFailed } from '../../tenancy/reader-threads'
 import { COSTLY_READ_LIMITS, chargeFreeRead, clusterReadMs, isCostlyRead } from './read-costs'
 import { isKnownCostly, markCostly, readThreaded, type ThreadedRead } from './threaded-reads'
 
 /** Ends a read on the main thread, which a reader thread then repeats. */
 class BecameCostly extends Error {}
+
+const BRIDGE_MS = 1_000 // until a read leaves that goes on here while the first thread starts
+const bridge = { isTaken: false, until: 0 }
 
 /**
  * Reads that take turns with all other costly work once they turn out to be costly. Each statement is then a slice, so
@@ -22,6 +25,8 @@ class FairReads {
   #wasCostly: boolean
   #isInCluster: boolean
   #hasEnded = false
+  /** Whether the read goes on here although a thread should take over. */
+  #isBridge = false
   #threadMs = 0
   /** The thread time of a read that takes turns. */
   #chargedMs = 0
@@ -62,6 +67,7 @@ class FairReads {
   end() {
     if (this.#hasEnded) return
     this.#hasEnded = true
+    if (this.#isBridge) bridge.isTaken = false
     this.suspend()
     chargeFreeRead(this.payer.tenant, this.#threadMs)
   }
@@ -69,8 +75,7 @@ class FairReads {
   async #query(db: Db, sql: string, params?: unknown[]): Promise<unknown[][]> {
     return this.#measure(async () => {
       if (this.#wasCostly || this.isCostly) {
-        // A read that has taken turns so far goes on with them.
-        if (!this.#wasCostly && this.shouldUseThread) throw new BecameCostly()
+        if (this.#shouldLeave()) throw new BecameCostly()
         return this.#runInTurn(() => db.query(sql, params))
       }
       const began = performance.now()
@@ -80,6 +85,19 @@ class FairReads {
       this.#waitedMs += performance.now() - began
       return rows
     })
+  }
+
+  /**
+   * Tells whether a thread takes over now. A read that has taken turns so far goes on with them. While the first thread
+   * starts, which takes as long as many reads, one read goes on here.
+   */
+  #shouldLeave(): boolean {
+    if (this.#isBridge) return performance.now() > bridge.until
+    if (this.#wasCostly || !this.shouldUseThread) return false
+    if (bridge.isTaken || isThreadReady()) return true
+    this.#isBridge = bridge.isTaken = true
+    bridge.until = performance.now() + BRIDGE_MS
+    return false
   }
 
   #pause = (db: Db) =>

@@ -58,7 +58,7 @@ export const numberScan = (model: Model, entities: number[]): Scan => ({
 })
 
 /** As an expression, so that SQLite looks up the numbers instead of reading the index of all of the blueprint's entities. */
-const isOfBlueprintSql = (model: Model) => fragment(`e.blueprint || '' = ?`, model.code)
+export const isOfBlueprintSql = (model: Model) => fragment(`e.blueprint || '' = ?`, model.code)
 
 /** Returns a scan of the entities that contain the words, with the rank of each. */
 export const rankedScan = (model: Model, search: string): Scan => ({

@@ -6,7 +6,7 @@ import type { DeferredWrite, Tx } from '../../storage/port'
 import { writeInBackground } from '../../tenancy/background-write'
 import { cached } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
-import { createBlueprintTask } from '../blueprint-task'
+import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
 import type { Query } from '../query/query-parser'
 import { takeWithinSize } from '../store/sql-fragments'
 import { toSearchTerms } from './tokenizer'
@@ -31,8 +31,11 @@ const isSearchIndexReady = (tenant: Tenant, model: Model) =>
   cached(tenant, 'blueprints', `words ${model._id}`, () => readReadiness(tenant, model))
 
 /** Builds the index of a blueprint's words in the background. After an interruption, the next search goes on. */
-const resumeWordIndexing = createBlueprintTask('words', 'INDEXING_INTERRUPTED', async (tenant, leased, key) =>
-  buildIndex(leased, await getModel(tenant, key), leased.signal),
+const resumeWordIndexing = createBlueprintTask(
+  'words',
+  'INDEXING_INTERRUPTED',
+  async (tenant, leased, key) => buildIndex(leased, await getModel(tenant, key), leased.signal),
+  { delayMs: INDEXING_DELAY_MS },
 )
 
 /** Builds the index of a blueprint's words, unless it is ready. */

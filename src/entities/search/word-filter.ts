@@ -71,14 +71,15 @@ export async function readDocuments(
 export function createWordTest(model: Model, search: string): WordTest {
   const words = toSearchedWords(search).map(({ fields, ...word }) => {
     const keys = model.fields.filter(({ number }) => fields.includes(number)).map(({ key }) => key)
-    return { ...word, keys, isPlain: isPlain(word.word) }
+    return { ...word, keys }
   })
+  // A word has only letters, digits and marks, which are no operators of a regular expression.
+  const patterns = words.map(({ word }) => new RegExp(word, 'i'))
+  const arePlain = words.every(({ word }) => isPlain(word))
   return (document) => {
     // The words of a plain document stand in its JSON as they are, unless a letter is escaped.
-    if (isPlain(document) && !document.includes('\\u')) {
-      const lower = document.toLowerCase()
-      if (!words.every((one) => one.isPlain && lower.includes(one.word))) return false
-    }
+    if (isPlain(document) && !document.includes('\\u'))
+      if (!arePlain || !patterns.every((pattern) => pattern.test(document))) return false
     const doc = JSON.parse(document) as Doc
     if (document.length > LONG_DOCUMENT) return matchesWords(search, new Set(toSearchTerms(model, doc).split(' ')))
     return words.every(({ word, isPrefix, keys }) =>
