@@ -1,7 +1,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
+import { retireUnusedIndexes } from '../../../src/entities/indexing/index-demand'
+import { withLease } from '../../../src/jobs/with-lease'
 import { type SeededRandom, seededRandom } from '../../blueprints/seeded-random'
 import { databaseUrl } from '../../storage/engines'
 import { fullAccessRules } from '../../test-tenant'
+import { waitUntil } from '../../wait-until'
 import { createThingsFixture, type Entity, identifiers, nextPagePath } from '../fixtures'
 import {
   COLUMNS,
@@ -344,6 +347,37 @@ describe('a list of 2,600 entities with common values', () => {
       )
     },
   )
+
+  test('a list agrees with the reference model while the indexes that it asks for wait, are built and are removed', async () => {
+    const setup = await own
+    const { tenant } = setup
+    const names = [...keys, 'place.city', 'user', 'created']
+    const sortable = ['title', 'stock', 'active', 'cost', 'created']
+    const countIndexes = async (state: string) =>
+      Number((await tenant.db.query('select count(*) from field_indexes where state = ?', [state]))[0]![0])
+    const compareSome = async (run: string) => {
+      for (const name of ['admin', 'user'] as const) {
+        const compare = createComparer(setup, entities, name, source)
+        for (let n = 0; n < RUNS; n++) await compare(names, sortable, `seed ${SEED}, ${run}, run ${n}`)
+      }
+    }
+    await withThresholds('middle', async () => {
+      for (const round of [1, 2]) {
+        await withLease(tenant, 'removal', async (leased) => {
+          await tenant.write((tx) => tx.query("update field_indexes set used = 0 where state = 'ready'"))
+          await retireUnusedIndexes(leased)
+        })
+        await compareSome(`round ${round}, indexes are removed`)
+        await waitUntil(async () => (await countIndexes('retiring')) + (await countIndexes('removing')) === 0)
+        await withLease(tenant, 'indexing things', async () => {
+          await compareSome(`round ${round}, indexes wait`)
+          expect(await countIndexes('building')).toBeGreaterThan(0)
+        })
+        await compareSome(`round ${round}, indexes are built`)
+        await waitUntil(async () => (await countIndexes('building')) === 0)
+      }
+    })
+  })
 
   test('paging by links through 2,600 entities returns each match once and in order', async () => {
     const { as, path } = await own
