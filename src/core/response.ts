@@ -40,6 +40,17 @@ export function createJsonResponse(
   return response
 }
 
+/**
+ * Returns a response whose text, status and headers another thread has made. One that has the common headers is complete,
+ * so its length need not be read from a copy for the log.
+ */
+export function createMovedResponse(text: string, status: number, headers: [string, string][]): Response {
+  const isComplete = headers.some(([name]) => name === 'x-api-version')
+  return isComplete
+    ? createJsonResponse(text, new Headers(headers), { status })
+    : new Response(text, { status, headers })
+}
+
 /** Returns the length of a response's body in bytes, or undefined when it is not known without reading. */
 export function bodyLengthOf(response: CompleteResponse): number | undefined {
   if (response[BODY_LENGTH] !== undefined) return response[BODY_LENGTH]

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { config, environment, hasSeveralProcesses } from '../config'
 import { logError, logOutput } from '../core/log'
 import { Problem } from '../core/problem'
+import { createMovedResponse } from '../core/response'
 import { exportRecorded } from '../core/span-recorder'
 import { currentTrace, isTraceRecorded } from '../core/trace'
 import { workerUrl } from '../core/worker-url'
@@ -194,9 +195,12 @@ export function readInThread(read: ThreadRead, signal: AbortSignal): Promise<Res
   const running: RunningRead = {
     tenant: read.place.tenant,
     onAnswer({ status, headers, text }) {
-      if (text !== undefined) finish()
-      const body = text ?? receiveBody(running, () => thread.send({ act: 'next', id }), finish, cancel)
-      resolve(new Response(body, { status, headers }))
+      if (text === undefined) {
+        const body = receiveBody(running, () => thread.send({ act: 'next', id }), finish, cancel)
+        return resolve(new Response(body, { status, headers }))
+      }
+      finish()
+      resolve(createMovedResponse(text, status, headers))
     },
     onFailure(error) {
       finish()

@@ -60,6 +60,9 @@ const PATHS = [
   'charts/sum?sum=name',
 ]
 
+/** Headers that all responses of the API have. */
+const COMMON = ['x-api-version', 'x-content-type-options', 'vary', 'content-security-policy', 'x-frame-options']
+
 async function createFilledFixture() {
   const own = await createThingsFixture(fields, fullAccessRules('tenant', 'user'))
   const things = Array.from({ length: 300 }, (_, n) => ({
@@ -90,7 +93,14 @@ describe('reads that a thread answers', () => {
       for (const path of PATHS) {
         const read = async () => {
           const { status, headers, body } = await client.get(`/blueprints/things/${path}`)
-          const names = ['x-total-count', 'content-type', 'content-disposition', 'cache-control', 'deprecation']
+          const names = [
+            'x-total-count',
+            'content-type',
+            'content-disposition',
+            'cache-control',
+            'deprecation',
+            ...COMMON,
+          ]
           // A cursor is encrypted anew each time.
           return { status, body, head: names.map((name) => headers.get(name)), link: !!headers.get('link') }
         }
@@ -100,6 +110,18 @@ describe('reads that a thread answers', () => {
     sent.mockRestore()
     const names = config.ATOLL_DATABASE_URL ? ['export', 'get', 'list'] : Object.keys(entityReads).sort()
     expect([...threaded].sort()).toEqual(names)
+  })
+
+  test('a query plan of a thread has the headers of all responses', async () => {
+    const own = await createFilledFixture()
+    const sent = spyOn(Worker.prototype, 'postMessage')
+    const { status, headers } = await own
+      .as('admin')
+      .get('/blueprints/things/entities?stage=won&worth[$gte]=10&$explain=true')
+    expect(sent.mock.calls.some(([order]) => order.act === 'read')).toBe(!config.ATOLL_DATABASE_URL)
+    sent.mockRestore()
+    expect(status).toBe(200)
+    expect(COMMON.filter((name) => !headers.has(name))).toEqual([])
   })
 
   test('a next link of a thread continues the list here, and the other way round', async () => {
