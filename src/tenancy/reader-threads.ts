@@ -45,7 +45,6 @@ class ReaderThread {
   /** Ends the thread when it has read nothing for long. */
   #idleTimer?: ReturnType<typeof setTimeout>
   #isOver = false
-  isReady = false
   #hasEnded = Promise.withResolvers<void>()
 
   constructor(private onFailure: (thread: ReaderThread) => void) {
@@ -119,10 +118,7 @@ class ReaderThread {
   #receive(report: ThreadMessage) {
     if ('log' in report) return logOutput.write(report.log)
     if ('work' in report) return recordWork(report.work)
-    if ('isReady' in report) {
-      this.isReady = true
-      return clearTimeout(this.#startTimer)
-    }
+    if ('isReady' in report) return clearTimeout(this.#startTimer)
     if ('hasEnded' in report) return this.#hasEnded.resolve()
     if ('isReleased' in report) return this.#releases.get(report.id)?.()
     const running = this.#reads.get(report.id)
@@ -256,10 +252,12 @@ function addThread(): ReaderThread {
   return started
 }
 
-/** Tells whether a thread can read at once. Starts one when there is none. */
-export function isThreadReady(): boolean {
-  if (!threads.length) addThread().rest()
-  return threads.some(({ isReady }) => isReady)
+/** Tells whether a thread runs, or starts. */
+export const hasThread = () => threads.length > 0
+
+/** Starts a thread if there is none, so that the next read does not wait for it. */
+export function startThread() {
+  if (!threads.length && readerThreads.count > 0 && !isEnding) addThread().rest()
 }
 
 /** The number of threads that run now. */

@@ -5,14 +5,14 @@ import { createDb } from '../../storage/db'
 import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
-import { hasReaderThreads, isThreadReady, ThreadFailed } from '../../tenancy/reader-threads'
+import { hasReaderThreads, hasThread, startThread, ThreadFailed } from '../../tenancy/reader-threads'
 import { COSTLY_READ_LIMITS, chargeFreeRead, clusterReadMs, isCostlyRead } from './read-costs'
 import { isKnownCostly, markCostly, readThreaded, type ThreadedRead } from './threaded-reads'
 
 /** Ends a read on the main thread, which a reader thread then repeats. */
 class BecameCostly extends Error {}
 
-const BRIDGE_MS = 1_000 // until a read leaves that goes on here while the first thread starts
+const BRIDGE_MS = 1_000 // until a read leaves that goes on here as long as there is no thread
 const bridge = { isTaken: false, until: 0 }
 
 /**
@@ -67,7 +67,10 @@ class FairReads {
   end() {
     if (this.#hasEnded) return
     this.#hasEnded = true
-    if (this.#isBridge) bridge.isTaken = false
+    if (this.#isBridge) {
+      bridge.isTaken = false
+      startThread()
+    }
     this.suspend()
     chargeFreeRead(this.payer.tenant, this.#threadMs)
   }
@@ -88,13 +91,13 @@ class FairReads {
   }
 
   /**
-   * Tells whether a thread takes over now. A read that has taken turns so far goes on with them. While the first thread
-   * starts, which takes as long as many reads, one read goes on here.
+   * Tells whether a thread takes over now. A read that has taken turns so far goes on with them. While there is no thread,
+   * whose start takes as long as many reads, one read goes on here.
    */
   #shouldLeave(): boolean {
     if (this.#isBridge) return performance.now() > bridge.until
     if (this.#wasCostly || !this.shouldUseThread) return false
-    if (bridge.isTaken || isThreadReady()) return true
+    if (bridge.isTaken || hasThread()) return true
     this.#isBridge = bridge.isTaken = true
     bridge.until = performance.now() + BRIDGE_MS
     return false

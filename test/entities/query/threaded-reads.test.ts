@@ -12,6 +12,7 @@ import {
   hasReaderThreads,
   readerThreads,
   readInThread,
+  startThread,
   ThreadFailed,
 } from '../../../src/tenancy/reader-threads'
 import { deleteTenant } from '../../../src/tenancy/tenants'
@@ -269,6 +270,7 @@ describe('reads that a thread answers', () => {
 
   test('a read whose thread dies meanwhile is repeated here', async () => {
     const own = await createFilledFixture()
+    startThread()
     const sent = spyOn(Worker.prototype, 'postMessage')
     const log = spyOn(logOutput, 'write').mockImplementation(() => {})
     const path = '/blueprints/things/entities?stage=won&worth[$gte]=20&$count=true&$limit=2&$populate=next'
@@ -302,6 +304,26 @@ describe('reads that a thread answers', () => {
     readerThreads.idleMs = idleMs
     expect(await read()).toEqual(expected)
     expect(countThreads()).toBe(1)
+  })
+
+  test('the first costly read goes on where it is, beside others in threads, and leaves a thread for the next', async () => {
+    const own = await createFilledFixture()
+    const { idleMs } = readerThreads
+    readerThreads.idleMs = 10
+    const request = { isStreamed: false, place: own.tenant.place!, actor: undefined, url: own.origin, headers: [] }
+    const countInThread = () =>
+      readInThread({ name: 'count', args: ['things'], ...request }, new AbortController().signal)
+    await Promise.allSettled([countInThread(), countInThread()])
+    await waitUntil(() => countThreads() === 0)
+    readerThreads.idleMs = idleMs
+    const sent = spyOn(Worker.prototype, 'postMessage')
+    const reads = () => sent.mock.calls.filter(([order]) => order.act === 'read').length
+    const read = (n: number) => own.as('user').get(`/blueprints/things/entities?worth[$gte]=${n}&$sort=-worth&$limit=2`)
+    expect((await read(1)).status).toBe(200)
+    expect([reads(), countThreads()]).toEqual([0, 1])
+    expect((await read(2)).status).toBe(200)
+    expect(reads()).toBe(1)
+    sent.mockRestore()
   })
 
   test.skipIf(!config.ATOLL_DATABASE_URL)(
