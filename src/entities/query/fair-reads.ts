@@ -97,7 +97,7 @@ class FairReads {
   #shouldLeave(): boolean {
     if (this.#isBridge) return performance.now() > bridge.until
     if (this.#wasCostly || !this.shouldUseThread) return false
-    if (bridge.isTaken || hasThread()) return true
+    if (this.#isInCluster || bridge.isTaken || hasThread()) return true
     this.#isBridge = bridge.isTaken = true
     bridge.until = performance.now() + BRIDGE_MS
     return false
