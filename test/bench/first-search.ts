@@ -58,7 +58,7 @@ await createTenantByCli(surroundings, 'bench')
     const isReady = async () =>
       (await call('GET', `${list}?$q=sentence&$limit=1&$explain=true`)).body.indexes[0].state === 'ready'
     const indexing = (async () => {
-      while (!(await isReady())) await Bun.sleep(100)
+      while (!(await isReady())) await Bun.sleep(1_000)
       return secondsSince()
     })()
     await Bun.sleep(200)
