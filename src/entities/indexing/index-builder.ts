@@ -5,17 +5,19 @@ import type { Model } from '../../blueprints/model'
 import { sharesData } from '../../config'
 import { now } from '../../core/clock'
 import type { Lease } from '../../jobs/with-lease'
+import type { Tx } from '../../storage/port'
 import { writeInBackground } from '../../tenancy/background-write'
 import { PROPAGATION_MS, writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
+import { INSERT_INDEX_ROW } from '../store/rows'
 import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { requireFreshBlueprint, StaleBlueprint } from '../write/constraints'
-import { compoundRows, fieldRows, type IndexRows } from './index-rows'
-import { PlaceOrder } from './place-order'
+import { compoundReader, type EntityRow, fieldReader, type ReadRows, STATE_SQL } from './index-rows'
+import { SortedRows } from './sorted-rows'
 
-const ENTITIES_PER_READ = 500 // entities whose places one statement reads
-const SLICES_PER_PASS = 100 // their places are in memory at once
+const ENTITIES_PER_READ = 500 // entities whose rows one statement reads
+const READS_PER_PASS = 100 // their rows are in memory at once
 /** How long a write of a build may hold the writer (ms), and how many rows it inserts within the bounds. */
 const WRITE_MS = 4
 const [MIN_ROWS_PER_WRITE, FIRST_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE] = [512, 1_024, 4_096]
@@ -35,90 +37,90 @@ async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
     const model = await getModel(tenant, key)
     const index = findUnready(model)
     if (!index) return
-    const { number, state, rows } = index
-    if (state === 'building' && rows) await build(leased, model, number, rows)
+    const { number, state, read } = index
+    if (state === 'building' && read) await build(leased, model, number, read)
     else if (state === 'removing') await remove(leased, model, number)
     else await retire(leased, model, number, state)
   }
 }
 
 /** Returns an index that is not ready; one with fields that are gone cannot be built. */
-function findUnready(model: Model): { number: number; state: IndexState; rows?: IndexRows } | undefined {
+function findUnready(model: Model): { number: number; state: IndexState; read?: ReadRows } | undefined {
   const compound = model.compoundIndexes.find(({ state }) => state !== 'ready')
-  if (compound) return { ...compound, rows: compoundRows(model, compound) }
+  if (compound) return { ...compound, read: compoundReader(model, compound) }
   const field = model.fields.find(({ index }) => index && index.state !== 'ready')
-  return field && { number: field.number, state: field.index!.state, rows: fieldRows(model, field) }
+  return field && { number: field.number, state: field.index!.state, read: fieldReader(model, field) }
 }
 
 /** Adds the rows of all entities that exist, and then makes the index ready. Writers add those of later entities. */
-async function build(leased: Tenant & Lease, model: Model, number: number, rows: IndexRows) {
-  for (let hasMore = true; hasMore; ) hasMore = await buildNext(leased, model, number, rows)
+async function build(leased: Tenant & Lease, model: Model, number: number, read: ReadRows) {
+  for (let hasMore = true; hasMore; ) hasMore = await buildNext(leased, model, number, read)
   await changeState(leased, model, number, 'building', 'ready')
 }
 
 /**
- * Indexes the next entities, from wherever any process left off. Their places are read first, without holding the writer,
- * so that each write inserts rows that lie side by side, which are few pages. Returns whether any may be left.
+ * Indexes the next entities, from wherever any process left off. Their rows are read first, without holding the writer,
+ * and sorted, so that each write inserts rows that lie side by side, which are few pages. Returns whether any may be left.
  */
-async function buildNext(leased: Tenant & Lease, model: Model, number: number, rows: IndexRows): Promise<boolean> {
+async function buildNext(leased: Tenant & Lease, model: Model, number: number, read: ReadRows): Promise<boolean> {
   const { db } = leased
-  const [state] = (await db.query('select done, upto from field_indexes where blueprint = ? and number = ?', [
+  const [progress] = await db.query('select done, upto from field_indexes where blueprint = ? and number = ?', [
     model.key,
     number,
-  ])) as [number, number][]
-  if (!state) throw new StaleBlueprint()
-  const [done, upto] = state.map(Number) as [number, number]
-  const places = new PlaceOrder()
-  let end: number | undefined
-  for (let slice = 0; slice < SLICES_PER_PASS; slice++) {
+  ])
+  if (!progress) throw new StaleBlueprint()
+  const [done, upto] = progress.map(Number) as [number, number]
+  const rows = new SortedRows()
+  let end = done
+  for (let reads = 0; reads < READS_PER_PASS; reads++) {
     leased.signal.throwIfAborted()
-    const from = end ?? done
-    const next = await findSliceEnd(db, from, upto)
+    const next = await findSliceEnd(db, end, upto)
     if (next === undefined) break
-    places.add(
-      await rows.readPlaces(db, fragment("e.seq > ? and e.seq <= ? and e.blueprint || '' = ?", from, next, model.code)),
-    )
+    // So that the blueprint leads to no index, which would be read whole for each slice.
+    rows.add(await read(db, fragment("e.seq > ? and e.seq <= ? and e.blueprint || '' = ?", end, next, model.code)))
     end = next
     await db.yieldToOthers()
   }
-  if (end === undefined) return false
-  for (let size = 0; size >= 0; ) size = await insertNext(leased, model, number, rows, { places, size, end })
+  if (end === done) return false
+  for (let count = FIRST_ROWS_PER_WRITE; count; ) {
+    leased.signal.throwIfAborted()
+    const taken = rows.take(count)
+    const isLast = taken.length < count
+    const ms = await writeInBackground(leased, async (tx) => {
+      await requireFreshBlueprint(tx, model)
+      const began = performance.now()
+      await insertCurrent(tx, number, taken)
+      if (isLast)
+        await tx.query('update field_indexes set done = ? where blueprint = ? and number = ?', [end, model.key, number])
+      return performance.now() - began
+    })
+    const fitting = Math.ceil((WRITE_MS / ms) * count)
+    count = isLast ? 0 : Math.max(MIN_ROWS_PER_WRITE, Math.min(fitting, 2 * count, MAX_ROWS_PER_WRITE))
+  }
   return true
 }
 
-/** Entities of all blueprints, because SQLite would sort all entities of one blueprint again for each slice. */
+/** Of the entities of all blueprints, because SQLite would sort all those of one blueprint again for each slice. */
 async function findSliceEnd(db: Tenant['db'], from: number, upto: number): Promise<number | undefined> {
   const slice = 'select max(s.seq) from (select seq from entities where seq > ? and seq <= ? order by seq limit ?) as s'
   const [row] = await db.query(slice, [from, upto, ENTITIES_PER_READ])
   return row?.[0] == null ? undefined : Number(row[0])
 }
 
-type Pass = { places: PlaceOrder; size: number; end: number }
-
-/**
- * Inserts the rows of the next entities of a pass, of as many as a write can insert quickly. What changed since their
- * places were read is inserted as it is now. Returns how many the next write inserts, or -1 after the last.
- */
-async function insertNext(
-  leased: Tenant & Lease,
-  model: Model,
-  number: number,
-  rows: IndexRows,
-  { places, size, end }: Pass,
-): Promise<number> {
-  leased.signal.throwIfAborted()
-  const count = Math.max(MIN_ROWS_PER_WRITE, Math.min(size || FIRST_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE))
-  const entities = places.take(count)
-  let ms = 0
-  await writeInBackground(leased, async (tx) => {
-    await requireFreshBlueprint(tx, model)
-    const began = performance.now()
-    for (const chunk of toChunks(entities)) await rows.insert(tx, oneOf('e.seq', chunk))
-    ms = performance.now() - began
-    if (entities.length < count)
-      await tx.query('update field_indexes set done = ? where blueprint = ? and number = ?', [end, model.key, number])
-  })
-  return entities.length < count ? -1 : Math.ceil(Math.min(2, WRITE_MS / ms) * count)
+/** Inserts the rows of those entities that have not changed since; whoever changes an entity writes its rows. */
+async function insertCurrent(tx: Tx, number: number, rows: EntityRow[]) {
+  const states = new Map<number, unknown>()
+  for (const chunk of toChunks(rows.map(({ entity }) => entity))) {
+    const { sql, params } = oneOf('e.seq', chunk)
+    for (const [seq, state] of await tx.query(`select e.seq, ${STATE_SQL} from entities e where ${sql}`, params))
+      states.set(Number(seq), state)
+  }
+  await tx.executeMany(
+    `${INSERT_INDEX_ROW} on conflict do nothing`,
+    rows
+      .filter(({ entity, state }) => states.get(entity) === state)
+      .map(({ path, value, created, entity }) => [number, path, value, created, entity]),
+  )
 }
 
 /** Waits until no process reads by an index any more, and then stops maintaining it. */

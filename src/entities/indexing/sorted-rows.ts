@@ -1,0 +1,41 @@
+import type { EntityRow } from './index-rows'
+
+const ROWS_PER_RUN = 5_000 // what is sorted at once
+
+/** Rows in the order of the index, so that those which are inserted one after the other lie side by side. */
+export class SortedRows {
+  #added: EntityRow[] = []
+  #runs: { rows: EntityRow[]; next: number }[] = []
+
+  add(rows: EntityRow[]) {
+    this.#added.push(...rows)
+    if (this.#added.length >= ROWS_PER_RUN) this.#sortAdded()
+  }
+
+  /** Returns the next rows and forgets them; none when there are no more. */
+  take(count: number): EntityRow[] {
+    if (this.#added.length) this.#sortAdded()
+    const taken: EntityRow[] = []
+    while (taken.length < count && this.#runs.length) {
+      let first = this.#runs[0]!
+      for (const run of this.#runs) if (compareRows(run.rows[run.next]!, first.rows[first.next]!) < 0) first = run
+      taken.push(first.rows[first.next++]!)
+      if (first.next === first.rows.length) this.#runs.splice(this.#runs.indexOf(first), 1)
+    }
+    return taken
+  }
+
+  #sortAdded() {
+    this.#runs.push({ rows: this.#added.sort(compareRows), next: 0 })
+    this.#added = []
+  }
+}
+
+/** Databases order some rare letters otherwise, which costs no more than a page. */
+const compareRows = (one: EntityRow, other: EntityRow) =>
+  compare(one.path, other.path) ||
+  compare(one.value, other.value) ||
+  one.created - other.created ||
+  one.entity - other.entity
+
+const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0)
