@@ -1,5 +1,6 @@
 import type { PublicCtx } from '../accounts/context'
 import { getModel } from '../blueprints/blueprints'
+import { type CompoundParts, partsKey } from '../blueprints/compound-parts'
 import type { Model } from '../blueprints/model'
 import { type RowScope, requireRowScope, rowScopeOf } from '../blueprints/permissions'
 import { badRequest, Problem } from '../core/problem'
@@ -20,8 +21,10 @@ import { findFiltered } from './query/filtered-find'
 import { readShownByIds } from './query/find'
 import { resolveLikes } from './query/like-filter'
 import { countMatching, estimateMatching } from './query/matching-count'
+import { beginPlainRead } from './query/plain-reads'
 import { MAX_LIMIT, parseQuery, type Query } from './query/query-parser'
 import { reportSlowList } from './query/slow-lists'
+import type { PreparedRead } from './query/threaded-reads'
 import {
   createHeaders,
   getQueryString,
@@ -44,33 +47,36 @@ export async function list(originalCtx: PublicCtx, key: string, request: Request
     originalCtx,
     request,
     (db) => readConsistently(ctx, key, (model) => readList(originalCtx, ctx, db, model, request)),
-    {
-      name: 'list',
-      args: [key],
-      receive: (response) => response,
-      reconsider: () => reconsiderCostlyList(ctx, key, request),
-    },
+    { name: 'list', args: [key], receive: (response) => response, prepare: () => prepareCostlyList(ctx, key, request) },
   )
 }
 
-/** Tells whether a compound index leads to the page of a list, so that few rows are read; or else asks for it. */
-function reconsiderCostlyList(ctx: PublicCtx, key: string, request: Request): boolean {
-  const model = getModel(ctx, key)
-  if (model instanceof Promise) return false
+/**
+ * Tells whether a compound index leads to the page of a list, so that few rows are read. Otherwise it asks for the index,
+ * without which only some lists are read at once.
+ */
+async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request): Promise<PreparedRead> {
+  const model = await getModel(ctx, key)
   // Whoever may not read is refused for that, whatever the query is.
   const rowScope = rowScopeOf(model, 'read', ctx.actor)
-  if (!rowScope) return false
+  if (!rowScope) return { isSmall: false }
   const { search, asOf } = splitPageOptions(getQueryString(request))
   const query = parseQuery(model, ctx.actor, search)
-  if (asOf !== undefined || query.limit > ENTITIES_PER_READ) return false
+  if (asOf !== undefined || query.limit > ENTITIES_PER_READ) return { isSmall: false }
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
   const parts = [
     ...(rows ? [] : [adviseCompoundIndex(rowScope, query)]),
     ...(query.count && !findCountedRows(model, rowScope, query) ? [adviseCountedIndex(rowScope, query)] : []),
   ]
-  for (const one of parts) if (one) requestCompoundIndex(model, one)
-  return !!rows && !query.count
+  const [missing] = parts.filter((one) => one && !requestCompoundIndex(model, one))
+  if (!missing) return { isSmall: !!rows && !query.count }
+  const isMissing = async () => !hasCompoundIndex(await getModel(ctx, key), missing)
+  const end = await beginPlainRead(`${ctx.tenant} ${model._id} ${partsKey(missing)}`, isMissing, request.signal)
+  return end ? { isSmall: false, end } : prepareCostlyList(ctx, key, request)
 }
+
+const hasCompoundIndex = ({ compoundIndexes }: Model, parts: CompoundParts) =>
+  compoundIndexes.some((index) => index.state === 'ready' && partsKey(index) === partsKey(parts))
 
 async function readList(
   originalCtx: PublicCtx,

@@ -7,7 +7,7 @@ import type { Db } from '../../storage/port'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import { hasReaderThreads, hasThread, startThread, ThreadFailed } from '../../tenancy/reader-threads'
 import { COSTLY_READ_LIMITS, chargeFreeRead, clusterReadMs, isCostlyRead } from './read-costs'
-import { isKnownCostly, markCostly, readThreaded, type ThreadedRead } from './threaded-reads'
+import { isKnownCostly, markCostly, type PreparedRead, readThreaded, type ThreadedRead } from './threaded-reads'
 
 /** Ends a read on the main thread, which a reader thread then repeats. */
 class BecameCostly extends Error {}
@@ -164,26 +164,83 @@ export async function readFairly<T>(
   read: (db: Db) => Awaitable<T>,
   threaded?: ThreadedRead<T>,
 ): Promise<T> {
-  const canUseThread = !!threaded && hasReaderThreads(ctx.place) && (!ctx.place.cluster || isPopulated(request))
-  const isCostly = canUseThread && isKnownCostly(ctx, request, threaded) && !threaded.reconsider?.()
-  const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, canUseThread)
+  if (!threaded || !hasReaderThreads(ctx.place) || (ctx.place.cluster && !isPopulated(request)))
+    return readHere(ctx, request, read)
+  if (isKnownCostly(ctx, request, threaded)) return readPrepared(ctx, request, read, threaded, false)
   try {
-    const result = await read(isCostly ? createCostlyDb(reads.db) : reads.db)
-    reads.end()
-    // Most of it may have been done after the last statement.
-    if (canUseThread && reads.shouldUseThread) markCostly(ctx, request, threaded)
-    return result
+    return await readHere(ctx, request, read, threaded)
   } catch (error) {
     if (!(error instanceof BecameCostly)) throw error
-    if (!isCostly) markCostly(ctx, request, threaded!)
+    markCostly(ctx, request, threaded)
+  }
+  return readPrepared(ctx, request, read, threaded, true)
+}
+
+/** Reads on the main thread. @throws BecameCostly when a thread can answer the read and it takes long here */
+async function readHere<T>(
+  ctx: PublicCtx,
+  request: Request,
+  read: (db: Db) => Awaitable<T>,
+  threaded?: ThreadedRead<T>,
+): Promise<T> {
+  const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, !!threaded)
+  try {
+    const result = await read(reads.db)
+    reads.end()
+    // Most of it may have been done after the last statement.
+    if (threaded && reads.shouldUseThread) markCostly(ctx, request, threaded)
+    return result
   } finally {
     reads.end()
   }
+}
+
+/** Does what a read does before its first statement, which authorizes and counts it. @throws BecameCostly */
+async function beginHere<T>(ctx: PublicCtx, request: Request, read: (db: Db) => Awaitable<T>): Promise<T> {
+  const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, true)
   try {
-    return await readThreaded(ctx, request, threaded!)
+    return await read(createCostlyDb(reads.db))
+  } finally {
+    reads.end()
+  }
+}
+
+/** Prepares a costly read, and answers it. With `hasBegun`, it was authorized and counted before. */
+async function readPrepared<T>(
+  ctx: PublicCtx,
+  request: Request,
+  read: (db: Db) => Awaitable<T>,
+  threaded: ThreadedRead<T>,
+  hasBegun: boolean,
+): Promise<T> {
+  const leaveQueue = costlyWork.acquireSlot(toWorkOwner(ctx, request), COSTLY_READ_LIMITS)
+  const { isSmall, end } = await (threaded.prepare?.() ?? Promise.resolve<PreparedRead>({ isSmall: false })).finally(
+    leaveQueue,
+  )
+  const answer = async () => {
+    try {
+      if (isSmall) return await readHere(ctx, request, read, threaded)
+      if (!hasBegun) return await beginHere(ctx, request, read)
+    } catch (error) {
+      if (!(error instanceof BecameCostly)) throw error
+    }
+    return readInThreadOrHere(ctx, request, read, threaded)
+  }
+  return answer().finally(end)
+}
+
+/** Reads in a thread, or here where it fails. */
+async function readInThreadOrHere<T>(
+  ctx: PublicCtx,
+  request: Request,
+  read: (db: Db) => Awaitable<T>,
+  threaded: ThreadedRead<T>,
+): Promise<T> {
+  try {
+    return await readThreaded(ctx, request, threaded)
   } catch (error) {
     if (!(error instanceof ThreadFailed)) throw error
-    return readFairly(ctx, request, read)
+    return readHere(ctx, request, read)
   }
 }
 

@@ -7,13 +7,16 @@ import { hasReaderThreads, readInThread, ThreadFailed } from '../../tenancy/read
 import type { ThreadRead } from '../../tenancy/thread-messages'
 import { COSTLY_READ_LIMITS } from './read-costs'
 
+/** Whether the main thread can answer a read after all. `end` is called when it is answered. */
+export type PreparedRead = { isSmall: boolean; end?(): void }
+
 /** A read that a reader thread can answer, by its name, and how its answer becomes the result. */
 export type ThreadedRead<T> = {
   name: string
   args: string[]
   receive(response: Response): T | Promise<T>
-  /** Tells whether the main thread can answer the read after all, although another one of its shape was costly. */
-  reconsider?(): boolean
+  /** Prepares the read when another one of its shape was costly. */
+  prepare?(): Promise<PreparedRead>
 }
 
 /**

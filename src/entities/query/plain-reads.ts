@@ -1,0 +1,36 @@
+import { availableParallelism } from 'node:os'
+import { Busy } from '../../storage/errors'
+
+/** Of a kind at once: more of them would only keep each other, and the build of the index, waiting. */
+const MAX_PLAIN_READS = Math.max(1, availableParallelism() - 1)
+const CHECK_INTERVAL_MS = 20
+
+type Reads = { running: number; check: Promise<void> | undefined }
+const readsByIndex = new Map<string, Reads>()
+
+/**
+ * Waits until few lists are read without an index, or until the index is there. Returns the function that ends such a
+ * read, or undefined when `isMissing` says that the index is there. @throws 503 BUSY when the client is gone
+ */
+export async function beginPlainRead(
+  index: string,
+  isMissing: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<(() => void) | undefined> {
+  while (await isMissing()) {
+    const reads = readsByIndex.get(index) ?? { running: 0, check: undefined }
+    readsByIndex.set(index, reads)
+    if (signal.aborted) throw new Busy('The client disconnected.')
+    if (reads.running < MAX_PLAIN_READS) {
+      reads.running++
+      return () => {
+        if (--reads.running === 0) readsByIndex.delete(index)
+      }
+    }
+    // One timer for all that wait.
+    reads.check ??= Bun.sleep(CHECK_INTERVAL_MS).then(() => {
+      reads.check = undefined
+    })
+    await reads.check
+  }
+}
