@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os'
-import { Busy } from '../../storage/errors'
 
 /** Of a kind at once: more of them would only keep each other, and the build of the index, waiting. */
 const MAX_PLAIN_READS = Math.max(1, availableParallelism() - 1)
@@ -10,7 +9,7 @@ const readsByIndex = new Map<string, Reads>()
 
 /**
  * Waits until few lists are read without an index, or until the index is there. Returns the function that ends such a
- * read, or undefined when `isMissing` says that the index is there. @throws 503 BUSY when the client is gone
+ * read, or undefined when `isMissing` says that the index is there.
  */
 export async function beginPlainRead(
   index: string,
@@ -20,7 +19,8 @@ export async function beginPlainRead(
   while (await isMissing()) {
     const reads = readsByIndex.get(index) ?? { running: 0, check: undefined }
     readsByIndex.set(index, reads)
-    if (signal.aborted) throw new Busy('The client disconnected.')
+    // The read itself notices that its client is gone.
+    if (signal.aborted) return () => {}
     if (reads.running < MAX_PLAIN_READS) {
       reads.running++
       return () => {
