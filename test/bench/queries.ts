@@ -19,11 +19,11 @@ export function drawQuery(random: Random, rows: number): ListQuestion {
   const filters = new Map<string, Filter>()
   for (let count = 1 + random.below(3); count > 0; count--) {
     const [field, operator] = [random.pick(QUERIED_FIELDS), random.pick(OPERATORS)]
-    const values = Array.from({ length: operator?.endsWith('in') ? 1 + random.below(4) : 1 }, () =>
-      drawValue(field, random, rows),
-    )
+    const draw = () => drawValue(field, random, rows)
+    const isList = operator === '$in' || operator === '$nin'
+    const value = isList ? JSON.stringify(Array.from({ length: 1 + random.below(4) }, draw)) : draw()
     // A parameter that is sent twice is one list.
-    filters.set(`${field}${operator}`, { field, operator, value: values.length > 1 ? values.join() : values[0]! })
+    filters.set(`${field}${operator}`, { field, operator, value })
   }
   const sort = Array.from({ length: 1 + random.below(2) }, () => random.pick(['', '-']) + random.pick(QUERIED_FIELDS))
   return { kind: 'list', filters: [...filters.values()], sort: sort.join() }

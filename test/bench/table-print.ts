@@ -1,6 +1,8 @@
 // Prints the table for people, and writes it as Markdown for the documentation.
 import type { RowResult, SideFigures } from './table'
 
+const MAX_PATH_LENGTH = 160
+
 const formatMs = (ms: number) => (ms < 10 ? ms.toFixed(1) : ms.toFixed(0))
 const formatRate = (rate: number) => (rate < 100 ? rate.toFixed(1) : Math.round(rate).toLocaleString('en'))
 const formatRatio = (ratio: number) => (ratio < 10 ? ratio.toFixed(2) : ratio.toFixed(1))
@@ -30,7 +32,9 @@ export function printRow(result: RowResult, sideNames: string[]) {
     if (!figures) continue
     const ratio = formatRatios(result, name)
     const compared = ratio ? `Atoll: ${ratio} of it` : ''
-    const slowest = figures.slowest ? `\n${' '.repeat(16)}${decodeURIComponent(figures.slowest)}` : ''
+    const slowest = figures.slowest
+      ? `\n${' '.repeat(16)}${decodeURIComponent(figures.slowest).slice(0, MAX_PATH_LENGTH)}`
+      : ''
     const cells = [
       name.padEnd(14),
       formatFigures(figures, isSequence(figures)).padEnd(36),

@@ -48,7 +48,7 @@ export async function runOpenLoop(
   }
 
   function tick() {
-    const dueCount = Math.min(total, Math.floor(((performance.now() - startedAt) / 1_000) * perSecond))
+    const dueCount = Math.min(total, 1 + Math.floor(((performance.now() - startedAt) / 1_000) * perSecond))
     for (; scheduled < dueCount; scheduled++) {
       const kind = kinds[pick()]!
       const dueAt = startedAt + (scheduled / perSecond) * 1_000
