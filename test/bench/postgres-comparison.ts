@@ -1,6 +1,6 @@
 // `npm run bench -- --engine postgres`: the rows of the table on a PostgreSQL server, beside pgbench.
 import { join } from 'node:path'
-import { createDatabase, queryDatabase, startPostgres } from '../fakes/postgres'
+import { queryDatabase, startPostgres } from '../fakes/postgres'
 import { createTempFolder } from '../temp-folder'
 import type { ComparisonOptions } from './comparison'
 import { createRandom } from './random'
@@ -25,7 +25,13 @@ export async function comparePostgres(options: Omit<ComparisonOptions, 'peer' | 
     await side.useLists(drawUsualLists(createRandom('used'), rows, USED_LISTS))
   }
   const { json } = await atoll.readAll()
-  const contenders = [...sides.map(toContender), await createPgbenchContender(await createDatabase(server.url), json)]
+  const limit = createDatabases(server.url, 'limit')
+  await limit.create('filled')
+  const copyLimit = async () => {
+    await limit.copy('filled', 'copy')
+    return limit.urlOf('copy')
+  }
+  const contenders = [...sides.map(toContender), await createPgbenchContender(limit.urlOf('filled'), json, copyLimit)]
   const names = contenders.map(({ name }) => name)
   const report = createReport({ rows, seconds, rounds })
   const out = options.out.replace(/\.json$/, '-postgres.json')
@@ -41,20 +47,22 @@ export async function comparePostgres(options: Omit<ComparisonOptions, 'peer' | 
 
 type SideOptions = { name: string; folder: string; rows: number; program: string }
 
-/** Its databases have a prefix of their own. */
-function createSide(serverUrl: string, { program, ...options }: SideOptions) {
-  const prefix = options.name.replaceAll(/\W/g, '_').toLowerCase()
-  const nameOf = (place: string) => `${prefix}_${place}`
-  return createAtollSide({
+const createSide = (serverUrl: string, { program, ...options }: SideOptions) =>
+  createAtollSide({
     ...options,
     program: toProgram(program),
-    database: {
-      create: async (place) => void (await queryDatabase(serverUrl, `create database ${nameOf(place)}`)),
-      urlOf: (place) => `${Object.assign(new URL(serverUrl), { pathname: `/${nameOf(place)}` })}`,
-      async copy(from, to) {
-        await queryDatabase(serverUrl, `drop database if exists ${nameOf(to)} with (force)`)
-        await queryDatabase(serverUrl, `create database ${nameOf(to)} template ${nameOf(from)} strategy file_copy`)
-      },
-    },
+    database: createDatabases(serverUrl, options.name.replaceAll(/\W/g, '_').toLowerCase()),
   })
+
+/** Databases with a prefix of their own, each of which may be a copy of another. */
+function createDatabases(serverUrl: string, prefix: string) {
+  const run = async (sql: string) => void (await queryDatabase(serverUrl, sql))
+  return {
+    create: (name: string) => run(`create database ${prefix}_${name}`),
+    async copy(from: string, to: string) {
+      await run(`drop database if exists ${prefix}_${to} with (force)`)
+      await run(`create database ${prefix}_${to} template ${prefix}_${from} strategy file_copy`)
+    },
+    urlOf: (name: string) => `${Object.assign(new URL(serverUrl), { pathname: `/${prefix}_${name}` })}`,
+  }
 }

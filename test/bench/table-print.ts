@@ -3,7 +3,7 @@ import type { RowResult, SideFigures } from './table'
 
 const MAX_PATH_LENGTH = 160
 
-const formatMs = (ms: number) => (ms < 10 ? ms.toFixed(1) : ms.toFixed(0))
+const formatMs = (ms: number) => ms.toFixed(ms < 1 ? 2 : ms < 10 ? 1 : 0)
 const formatRate = (rate: number) => (rate < 100 ? rate.toFixed(1) : Math.round(rate).toLocaleString('en'))
 const formatRatio = (ratio: number) => (ratio < 10 ? ratio.toFixed(2) : ratio.toFixed(1))
 

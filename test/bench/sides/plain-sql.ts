@@ -24,6 +24,10 @@ export function toSelect(dialect: SqlDialect, question: ListQuestion): PlainSele
   if (words && dialect === 'sqlite') {
     from = 'words f cross join contacts c on c.rowid = f.rowid'
     add('f.words match ?', words.join(' '))
+  } else if (words?.length === 1) {
+    // The planner does not know how rare a word is, so it is told to begin with the index of words.
+    from = "(select * from contacts where words @@ to_tsquery('simple', ?) offset 0) c"
+    values.push(words[0]!)
   } else if (words) add("c.words @@ to_tsquery('simple', ?)", words.join(' & '))
   if (workspace !== undefined) add('c.workspace = ?', workspace)
   for (const { field, operator, value } of filters) {
