@@ -57,7 +57,7 @@ export const dataExamples: Record<string, unknown> = {
       },
     ],
   },
-  FieldIndex: { field: 'title', state: 'ready', reason: 'filter', since: created, used: created },
+  FieldIndex: { field: 'title', fields: ['title'], state: 'ready', reason: 'filter', since: created, used: created },
   Entity: entity,
   EntityInput: properties,
   EntityBatch: {
