@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createTempFolder } from '../temp-folder'
 import { FITTING_INDEXES, SINGLE_INDEXES } from './contacts'
 import { measureFootprint, printFootprint } from './footprint'
-import { client, measureSequence, medianOf } from './load'
+import { measureSequence, medianOf, nameClient } from './load'
 import { warmQueries } from './queries'
 import { createRandom } from './random'
 import { createReport, type Report, writeReport } from './report'
@@ -38,7 +38,7 @@ export async function compareServers(options: ComparisonOptions) {
   const isIncluded = (name: string) => !only || only.test(name)
   const sides = createSides(options)
   const names = sides.map(({ name }) => name)
-  console.log(`${rows} contacts, ${rounds} rounds of ${seconds} s, by ${client}`)
+  console.log(`${rows} contacts, ${rounds} rounds of ${seconds} s, by ${nameClient(seconds)}`)
   if (options.peer) console.log(`PocketBase has indexes of (${[...SINGLE_INDEXES, ...FITTING_INDEXES].join('), (')})`)
   const report = createReport({ rows, seconds, rounds })
   for (const side of sides) {

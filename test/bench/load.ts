@@ -24,10 +24,13 @@ export type Figures = { perSecond: number; p50: number; p99: number; max: number
 const wrk = Bun.which('wrk')
 let scriptCount = 0
 let scripts: string | undefined
-export const client = wrk ? 'wrk' : 'the built-in client'
+/** wrk takes whole seconds. */
+const isForWrk = (seconds: number) => wrk && Number.isInteger(seconds)
+export const nameClient = (seconds: number) => (isForWrk(seconds) ? 'wrk' : 'the built-in client')
 
 /** Puts load on a server; latencies in ms. */
-export const measure = (load: Load | MixedLoad): Promise<Figures> => (wrk ? measureByWrk(load) : measureByFetch(load))
+export const measure = (load: Load | MixedLoad): Promise<Figures> =>
+  isForWrk(load.seconds) ? measureByWrk(load) : measureByFetch(load)
 
 function requestsOf(load: Load | MixedLoad): SentRequest[] {
   if ('requests' in load) return load.requests

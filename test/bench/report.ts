@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import type { Footprint } from './footprint'
-import { client } from './load'
+import { nameClient } from './load'
 import type { RowResult } from './table'
 import { toMarkdown } from './table-print'
 
@@ -21,7 +21,7 @@ export type Report = {
 export function createReport(run: Pick<Report, 'rows' | 'seconds' | 'rounds'>): Report {
   const [cpu] = cpus()
   const machine = `${cpus().length} × ${cpu?.model.trim()}, ${process.platform} ${process.arch}, Bun ${Bun.version}`
-  return { at: new Date().toISOString(), machine, client, ...run, footprints: {}, results: [] }
+  return { at: new Date().toISOString(), machine, client: nameClient(run.seconds), ...run, footprints: {}, results: [] }
 }
 
 /** Writes all figures as JSON, and the table as Markdown beside it. */
