@@ -112,14 +112,18 @@ async function assertEqualAnswers(sides: Side[], rows: number) {
   }
 }
 
-async function compareCreatesBesideSearch(atoll: Side, { rows, seconds, rounds }: ComparisonOptions, report: Report) {
+async function compareCreatesBesideSearch(
+  atoll: AtollSide,
+  { rows, seconds, rounds }: ComparisonOptions,
+  report: Report,
+) {
   const list = []
   for (let round = 0; round < rounds; round++) list.push(await measureSearchBesideCreates(atoll, rows, seconds, round))
   const ratios = list.map(({ ratio }) => ratio)
-  const searchMs = medianOf(list.map((one) => one.searchMs))
+  const secondsOf = (times: number[]) => (medianOf(times) / 1_000).toFixed(1)
   report['first search beside creates'] = list
   console.log(
-    `\nfirst search beside creates: they keep ${medianOf(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}) of their rate, and it is answered after ${(searchMs / 1_000).toFixed(1)} s`,
+    `\nfirst search beside creates: they keep ${medianOf(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}) of their rate; it is answered after ${secondsOf(list.map(({ searchMs }) => searchMs))} s, and its words are indexed after ${secondsOf(list.map(({ indexedMs }) => indexedMs))} s`,
   )
 }
 

@@ -66,13 +66,15 @@ export type AtollOptions = {
 export type AtollSide = Side & {
   /** Asks lists until they are fast, as an installation in use does, which is what rows begin with from then on. */
   useLists(lists: UsualList[]): Promise<void>
+  /** Whether every index that a list would be read by is built. */
+  isIndexed(url: string, question: ListQuestion): Promise<boolean>
   /** Answers each contact as it would be answered by its id, with the headers of such an answer. */
   readAll(): Promise<{ json: string[]; headers: Record<string, string> }>
 }
 
 export function createAtollSide({ name, folder, rows, program, database }: AtollOptions): AtollSide {
   let isUsed = false
-  const headers = { user: {} as Record<string, string>, member: {} as Record<string, string> }
+  const headers: Record<'user' | 'member' | 'admin', Record<string, string>> = { user: {}, member: {}, admin: {} }
   const options = (place: Place, durability: 'full' | 'normal'): RunOptions => ({
     at: join(folder, place),
     program,
@@ -120,6 +122,7 @@ export function createAtollSide({ name, folder, rows, program, database }: Atoll
     const [{ owner, workspace }] = owners as [(typeof owners)[0]]
     const membership = { userId: member._id, roles: ['member'] }
     await sendJson(server.url, owner, 'POST', `/api/workspaces/${workspace}/members`, membership)
+    headers.admin = admin
     headers.user = await signIn(server.url, TENANT, emailOf(WORKSPACES), USER_PASSWORD)
     headers.member = await signIn(server.url, TENANT, MEMBER_EMAIL, USER_PASSWORD)
     await sendJson(server.url, headers.member, 'POST', `/api/workspaces/${workspace}/activate`, {})
@@ -177,8 +180,18 @@ export function createAtollSide({ name, folder, rows, program, database }: Atoll
     isUsed = true
   }
 
+  async function isIndexed(url: string, question: ListQuestion) {
+    const { indexes = [] } = await sendJson(
+      url,
+      headers.admin,
+      'GET',
+      `${LIST}?${toAtollQuery(question)}&$explain=true`,
+    )
+    return indexes.every(({ state }: { state: string }) => state === 'ready')
+  }
+
   const measureSize = () => measureRoom(join(folder, isUsed ? 'used' : 'imported', 'tenants', TENANT))
-  return { name, fill, start, readAll, useLists, measureSize, toRequest: toAtollRequest }
+  return { name, fill, start, readAll, useLists, isIndexed, measureSize, toRequest: toAtollRequest }
 }
 
 /** Returns the query of a list as Atoll's parameters. */
