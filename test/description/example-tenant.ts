@@ -10,6 +10,7 @@ import {
 } from '../accounts/access/tenant-fixture'
 import { createMailReader } from '../accounts/mail/mail-fixtures'
 import { startOpenai } from '../fakes/openai-server'
+import { waitUntil } from '../wait-until'
 
 type Build = (at: TenantFixture, openaiUrl: string) => Promise<RouteRequest>
 
@@ -17,8 +18,13 @@ const EMAIL = 'ada@example.com'
 
 /** Requests a mail that signs ada in; returns what completes the sign-in. */
 async function requestSignInMail(at: TenantFixture) {
+  const { outbox, codeOf, tokenOf } = createMailReader(at)
+  const countMails = async () =>
+    (await outbox()).filter(({ template }: { template: string }) => template === 'emailSignIn').length
+  const before = await countMails()
   const { request } = (await at.anonymous.post('/signin/email', { email: EMAIL })).body
-  const { codeOf, tokenOf } = createMailReader(at)
+  // The runner of the server may be sending it.
+  await waitUntil(countMails, (count) => count > before)
   return { request, code: await codeOf('emailSignIn'), token: await tokenOf('emailSignIn') }
 }
 

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { resolve } from 'node:path'
+import { waitUntil } from '../wait-until'
 import { binaryPath } from './binary'
 
 /** Runs the source instead of the binary. */
@@ -193,7 +194,9 @@ export async function signIn(
   password = PASSWORD,
 ): Promise<Record<string, string>> {
   const body = { username, password, authType: 'oauth' }
-  const answer = await apiCaller(url, { tenant })('POST', '/api/signin', body)
+  const signInOnce = () => apiCaller(url, { tenant })('POST', '/api/signin', body)
+  // A busy machine may ask for patience.
+  const answer = await waitUntil(signInOnce, ({ status }) => status !== 503)
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
   return { tenant, authorization: `Bearer ${answer.body.payload.token}` }
 }

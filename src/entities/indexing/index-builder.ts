@@ -89,7 +89,7 @@ async function buildNext(leased: Tenant & Lease, model: Model, number: number, r
     const ms = await writeInBackground(leased, async (tx) => {
       await requireFreshBlueprint(tx, model)
       const began = performance.now()
-      await insertCurrent(tx, number, taken)
+      await insertRows(tx, number, await refreshRows(tx, taken, read))
       if (isLast)
         await tx.query('update field_indexes set done = ? where blueprint = ? and number = ?', [end, model.key, number])
       return performance.now() - began
@@ -107,21 +107,35 @@ async function findSliceEnd(db: Tenant['db'], from: number, upto: number): Promi
   return row?.[0] == null ? undefined : Number(row[0])
 }
 
-/** Inserts the rows of those entities that have not changed since; whoever changes an entity writes its rows. */
-async function insertCurrent(tx: Tx, number: number, rows: EntityRow[]) {
+/**
+ * Returns the rows that the entities of these rows have now. Whoever changed an entity meanwhile wrote only the rows that
+ * it did not have before.
+ */
+async function refreshRows(tx: Tx, rows: EntityRow[], read: ReadRows): Promise<EntityRow[]> {
   const states = new Map<number, unknown>()
   for (const chunk of toChunks(rows.map(({ entity }) => entity))) {
     const { sql, params } = oneOf('e.seq', chunk)
     for (const [seq, state] of await tx.query(`select e.seq, ${STATE_SQL} from entities e where ${sql}`, params))
       states.set(Number(seq), state)
   }
-  await tx.executeMany(
-    `${INSERT_INDEX_ROW} on conflict do nothing`,
-    rows
-      .filter(({ entity, state }) => states.get(entity) === state)
-      .map(({ path, value, created, entity }) => [number, path, value, created, entity]),
-  )
+  const changed = rows.filter(({ entity, state }) => states.has(entity) && states.get(entity) !== state)
+  const refreshed = changed.length
+    ? await read(
+        tx,
+        oneOf(
+          'e.seq',
+          changed.map(({ entity }) => entity),
+        ),
+      )
+    : []
+  return [...rows.filter(({ entity, state }) => states.get(entity) === state), ...refreshed]
 }
+
+const insertRows = (tx: Tx, number: number, rows: EntityRow[]) =>
+  tx.executeMany(
+    `${INSERT_INDEX_ROW} on conflict do nothing`,
+    rows.map(({ path, value, created, entity }) => [number, path, value, created, entity]),
+  )
 
 /** Waits until no process reads by an index any more, and then stops maintaining it. */
 async function retire(leased: Tenant & Lease, model: Model, number: number, state: IndexState) {
