@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { appendFileSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../../fakes/cli'
 import { mountDisk } from '../../fakes/small-disk'
@@ -66,6 +66,20 @@ function readProgress(file: string) {
   return (progress ?? { done: 0 }) as { done: number; isReady?: number; rows?: number }
 }
 
+/** Fills a disk but for some bytes, while a server may write to it. */
+function fillDisk(folder: string, file: string, left: number) {
+  for (;;) {
+    const { bavail, bsize } = statfsSync(folder)
+    const bytes = Math.min(bavail * bsize - left, 1 << 20)
+    if (bytes <= 0) return
+    try {
+      appendFileSync(file, Buffer.alloc(bytes))
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ENOSPC') throw error
+    }
+  }
+}
+
 const probeDisk = mountDisk(createTempFolder(), '1m')
 probeDisk?.[Symbol.dispose]()
 
@@ -79,8 +93,7 @@ describe.skipIf(!probeDisk || !!databaseUrl)('a disk that fills while indexes ar
     const call = apiCaller(server.url, headers)
     await createThings(call, server.url, headers, THINGS)
     const ballast = join(at.at, 'ballast')
-    const { bavail, bsize } = statfsSync(at.at)
-    writeFileSync(ballast, Buffer.alloc(bavail * bsize - (512 << 10)))
+    fillDisk(at.at, ballast, 512 << 10)
     const assertAnswers = async () =>
       expect([await countOf(call, '$q=number 7!'), await countOf(call, 'title=number 7&$sort=notes')]).toEqual([
         THINGS / 100,
