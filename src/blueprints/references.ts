@@ -35,7 +35,8 @@ export type References = {
 export class StaleReferences extends Busy {}
 
 const referencesByDb = new WeakMap<Db, References>()
-const MAX_RETRIES = 3
+/** How often work is done again because a blueprint has changed meanwhile; several of its indexes may become ready in a row. */
+export const MAX_BLUEPRINT_RETRIES = 10
 
 /** Returns the cached references. They may be stale, so a write that relies on them calls `assertReferencesCurrent`. */
 export async function referencesOf(db: Db): Promise<References> {
@@ -69,7 +70,7 @@ export async function assertReferencesCurrent(tx: Tx, { version }: References) {
 }
 
 /**
- * Runs work that calls `assertReferencesCurrent`; again, up to three times, when a blueprint has changed since the
+ * Runs work that calls `assertReferencesCurrent`; again, up to ten times, when a blueprint has changed since the
  * references were read. @throws 503 BUSY after that
  */
 export async function withReferences<T>(db: Db, work: (references: References) => Promise<T>): Promise<T> {
@@ -77,7 +78,7 @@ export async function withReferences<T>(db: Db, work: (references: References) =
     try {
       return await work(await referencesOf(db))
     } catch (error) {
-      if (!(error instanceof StaleReferences) || retries === MAX_RETRIES) throw error
+      if (!(error instanceof StaleReferences) || retries === MAX_BLUEPRINT_RETRIES) throw error
       invalidateReferences(db)
     }
 }

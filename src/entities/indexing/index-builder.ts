@@ -35,27 +35,33 @@ async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
   for (;;) {
     leased.signal.throwIfAborted()
     const model = await getModel(tenant, key)
-    const index = findUnready(model)
+    const unready = findUnready(model)
+    const [index] = unready
     if (!index) return
     const { number, state, read } = index
     if (state === 'building' && read) await build(leased, model, number, read)
     else if (state === 'removing') await remove(leased, model, number)
-    else await retire(leased, model, number, state)
+    else await retire(leased, model, unready.filter(isRetiring))
   }
 }
 
-/** Returns an index that is not ready; one with fields that are gone cannot be built. */
-function findUnready(model: Model): { number: number; state: IndexState; read?: ReadRows } | undefined {
-  const compound = model.compoundIndexes.find(({ state }) => state !== 'ready')
-  if (compound) return { ...compound, read: compoundReader(model, compound) }
-  const field = model.fields.find(({ index }) => index && index.state !== 'ready')
-  return field && { number: field.number, state: field.index!.state, read: fieldReader(model, field) }
-}
+type UnreadyIndex = { number: number; state: IndexState; read?: ReadRows }
+
+/** Returns the indexes that are not ready; one with fields that are gone cannot be built. */
+const findUnready = (model: Model): UnreadyIndex[] =>
+  [
+    ...model.compoundIndexes.map((index) => ({ ...index, read: compoundReader(model, index) })),
+    ...model.fields.flatMap((field) =>
+      field.index ? [{ number: field.number, state: field.index.state, read: fieldReader(model, field) }] : [],
+    ),
+  ].filter(({ state }) => state !== 'ready')
+
+const isRetiring = ({ state, read }: UnreadyIndex) => state === 'retiring' || (state === 'building' && !read)
 
 /** Adds the rows of all entities that exist, and then makes the index ready. Writers add those of later entities. */
 async function build(leased: Tenant & Lease, model: Model, number: number, read: ReadRows) {
   for (let hasMore = true; hasMore; ) hasMore = await buildNext(leased, model, number, read)
-  await changeState(leased, model, number, 'building', 'ready')
+  await changeState(leased, model, [{ number, state: 'building' }], 'ready')
 }
 
 /**
@@ -137,10 +143,10 @@ const insertRows = (tx: Tx, number: number, rows: EntityRow[]) =>
     rows.map(({ path, value, created, entity }) => [number, path, value, created, entity]),
   )
 
-/** Waits until no process reads by an index any more, and then stops maintaining it. */
-async function retire(leased: Tenant & Lease, model: Model, number: number, state: IndexState) {
+/** Waits until no process reads by these indexes any more, and then stops maintaining them. */
+async function retire(leased: Tenant & Lease, model: Model, indexes: UnreadyIndex[]) {
   if (sharesData) await pause(PROPAGATION_MS, undefined, { signal: leased.signal })
-  await changeState(leased, model, number, state, 'removing')
+  await changeState(leased, model, indexes, 'removing')
 }
 
 /** Deletes the rows of an index that nobody maintains, and then forgets the index. */
@@ -168,13 +174,17 @@ async function remove(leased: Tenant & Lease, { key }: Model, number: number) {
 
 type IndexState = FieldIndex['state']
 
-/** Changes the state of an index, which every writer and reader notices. */
-const changeState = (leased: Tenant & Lease, { key }: Model, number: number, from: IndexState, to: IndexState) =>
+/** Changes the state of indexes, which every writer and reader notices. */
+const changeState = (
+  leased: Tenant & Lease,
+  { key }: Model,
+  indexes: Pick<UnreadyIndex, 'number' | 'state'>[],
+  to: IndexState,
+) =>
   writeInvalidating(leased, 'blueprints', async (tx) => {
     const time = now()
-    await tx.query(
-      'update field_indexes set state = ?, since = ?, used = ? where blueprint = ? and number = ? and state = ?',
-      [to, time, time, key, number, from],
-    )
+    const update =
+      'update field_indexes set state = ?, since = ?, used = ? where blueprint = ? and number = ? and state = ?'
+    for (const { number, state } of indexes) await tx.query(update, [to, time, time, key, number, state])
     await announceIndexChange(tx, key)
   })

@@ -3,6 +3,7 @@ import { readMaintainedIndexes } from '../../blueprints/field-indexes'
 import {
   assertReferencesCurrent,
   invalidateReferences,
+  MAX_BLUEPRINT_RETRIES,
   type References,
   referencesOf,
   StaleReferences,
@@ -113,7 +114,8 @@ export async function withReferenceGraph<T>(
       // A rejection may be caused only by a missing computed value.
       const needsComputing = !recomputation.isReady && (error instanceof NotPrecomputed || !(error instanceof Busy))
       if (needsComputing && ++recomputations < MAX_RECOMPUTATIONS) continue
-      if (!(error instanceof StaleReferences || error instanceof StaleBlueprint) || ++tries > 3) throw error
+      if (!(error instanceof StaleReferences || error instanceof StaleBlueprint) || ++tries > MAX_BLUEPRINT_RETRIES)
+        throw error
       invalidateReferences(tenant.db)
       invalidate(tenant, 'blueprints')
     }

@@ -1,15 +1,14 @@
 import type { PublicCtx } from '../../accounts/context'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
+import { MAX_BLUEPRINT_RETRIES } from '../../blueprints/references'
 import { Problem } from '../../core/problem'
 import { Conflict } from '../../storage/errors'
 import { invalidate } from '../../tenancy/cache'
 import { StaleBlueprint, StaleEntity } from './constraints'
 
-// Every stale entity means that another write succeeded, so retries make progress. A blueprint rarely changes many
-// times in a row.
+// Every stale entity means that another write succeeded, so retries make progress.
 const MAX_ENTITY_RETRIES = 200 // times
-const MAX_BLUEPRINT_RETRIES = 10 // times
 
 /**
  * Runs the work again when the blueprint or the entity has changed meanwhile. @throws 503 BUSY after too many retries
