@@ -3,15 +3,8 @@ import { findUserSummaries } from '../../accounts/users/users'
 import type { Db } from '../../storage/port'
 import { findWorkspaceSummaries } from '../../workspaces/workspaces'
 import { scopeSql } from '../query/sql-conditions'
-import {
-  createSerializer,
-  FLAT_SHAPE,
-  MAX_PAGE_CHARACTERS,
-  type ParsedEntity,
-  parseEntity,
-  RawJson,
-  type ResponseShape,
-} from '../store/serializer'
+import { createPopulatedSerializer, type Replacement } from '../store/populated-serializer'
+import { createSerializer, FLAT_SHAPE, MAX_PAGE_CHARACTERS, parseEntity, type ResponseShape } from '../store/serializer'
 import { padValues, toChunks } from '../store/sql-fragments'
 import type { Join, OwnerField, PopulatePlan, ReadableBlueprint, ReverseRelation } from './populate-plan'
 import { findReferencing, readRelated } from './related-reader'
@@ -91,8 +84,8 @@ async function populateTexts(
       chunkSize = Math.ceil(chunk.length / 2)
       continue
     }
-    for (const text of chunk) {
-      const entity = write(text)
+    for (const n of chunk.keys()) {
+      const entity = write(n)
       if (entities && entities.length + entity.length > MAX_PAGE_CHARACTERS) return { entities, shown }
       entities += entities ? between + entity : entity
       shown++
@@ -108,7 +101,8 @@ async function populateTexts(
 const countStatements = ({ joins, sets }: Pick<PopulatePlan, 'joins'> & Partial<PopulatePlan>): number =>
   1 + (sets?.length ?? 0) + joins.reduce((sum, { to }) => sum + (to === 'owner' ? 0 : countStatements(to)), 0)
 
-type PreparedWriter = { write: (shown: string) => string; complete: boolean }
+/** Writes the entity of a text by its position. */
+type PreparedWriter = { write: (n: number) => string; complete: boolean }
 
 /**
  * Reads the related entities and returns a function that writes an entity with them. `complete` is false when they
@@ -122,34 +116,41 @@ async function prepareWriter(
   texts: string[],
   allowed: number,
 ): Promise<PreparedWriter> {
-  if (!joins.length && !sets.length) return { write: createSerializer(model, ctx.actor, shape), complete: true }
+  if (!joins.length && !sets.length) {
+    const write = createSerializer(model, ctx.actor, shape)
+    return { write: (n) => write(texts[n]!), complete: true }
+  }
   const { identifiers, references } = await collectReferences(ctx.db, texts, joins)
   const joined = await Promise.all(
-    joins.map(async (join) => ({ join, ...(await readJoin(ctx, join, [...references.get(join)!], allowed)) })),
+    joins.map(async (join, at) => {
+      const names = new Set(references.flatMap((each) => (each[at] ?? []) as string | string[]))
+      return { join, ...(await readJoin(ctx, join, [...names], allowed)) }
+    }),
   )
   const outer = await Promise.all(
     sets.map(async (set) => ({ set, ...(await readReverseRelation(ctx, model.key, set, identifiers, allowed)) })),
   )
-  const write = createSerializer(model, ctx.actor, shape, (entity) => {
+  const writeEntity = createPopulatedSerializer(model, ctx.actor, shape)
+  const write = (n: number) => {
     const takeJson = createJsonBudget(MAX_PAGE_CHARACTERS)
-    for (const { join, json } of joined) replaceReference(entity, join, json, takeJson, shape.flat ? 2 : 1)
-    return Object.fromEntries(
-      outer.map(({ set, of }) => [set.key, joinJson(of(entity.identifier as string), takeJson)]),
+    const replacements = joined.flatMap(({ join, json }, at) =>
+      replaceReference(references[n]![at], join, json, takeJson, shape.flat ? 2 : 1),
     )
-  })
+    const more = outer.map(({ set, of }): [string, string] => [set.key, joinList(of(identifiers[n]!), takeJson)])
+    return writeEntity(texts[n]!, replacements, more)
+  }
   return { write, complete: [...joined, ...outer].every(({ complete }) => complete) }
 }
 
-/** Returns the identifiers of the entities, and the references of each join. */
+/** Returns the identifiers of the entities, and what each of them refers to by each join. */
 async function collectReferences(db: Db, texts: string[], joins: Join[]) {
-  const references = new Map(joins.map((join) => [join, new Set<string>()]))
+  const references: unknown[][] = []
   const identifiers: string[] = []
   let read = 0
   for (const text of texts) {
     const entity = parseEntity(text)
     identifiers.push(entity.identifier as string)
-    for (const join of joins)
-      for (const value of [getReference(entity, join) ?? []].flat() as string[]) references.get(join)!.add(value)
+    references.push(joins.map(({ key, to }) => (to === 'owner' ? entity : entity.metadata)[key]))
     read += text.length
     if (read < CHARACTERS_PER_TURN) continue
     read = 0
@@ -177,7 +178,7 @@ async function readJoin(
   }
   const { texts, complete } = await readRelated(ctx.db, to, 'e.identifier', names, allowed)
   const inner = await prepareWriter(ctx, to, [], FLAT_SHAPE, [...texts.values()], allowed)
-  const json = new Map([...texts].map(([name, text]) => [name, inner.write(text)]))
+  const json = new Map([...texts.keys()].map((name, n) => [name, inner.write(n)]))
   return { json, complete: complete && inner.complete }
 }
 
@@ -211,35 +212,29 @@ function createJsonBudget(remaining: number): TakeJson {
   }
 }
 
-/** Replaces a reference by JSON. A target that is missing, unreadable or too large stays an identifier. */
+/** Returns what replaces a reference. A target that is missing, unreadable or too large stays an identifier. */
 function replaceReference(
-  entity: ParsedEntity,
-  join: Join,
+  value: unknown,
+  { key, to }: Join,
   json: Map<string, string>,
   takeJson: TakeJson,
   times: number,
-) {
-  const value = getReference(entity, join)
-  const at = join.to === 'owner' ? entity : entity.metadata
-  if (Array.isArray(value))
-    at[join.key] = joinJson(
-      value.map((one) => takeJson(json.get(one), times) ?? JSON.stringify(one)),
-      createJsonBudget(Number.POSITIVE_INFINITY),
-    )
-  else {
-    const replacement = typeof value === 'string' ? takeJson(json.get(value), times) : undefined
-    if (replacement) at[join.key] = new RawJson(replacement)
+): Replacement[] {
+  const isOfSystem = to === 'owner'
+  if (Array.isArray(value)) {
+    const parts = value.map((one) => takeJson(json.get(one), times) ?? JSON.stringify(one))
+    return [{ key, value, json: joinList(parts, createJsonBudget(Number.POSITIVE_INFINITY)), isOfSystem }]
   }
+  const replacement = typeof value === 'string' ? takeJson(json.get(value), times) : undefined
+  return replacement ? [{ key, value, json: replacement, isOfSystem }] : []
 }
 
-const getReference = (entity: ParsedEntity, { key, to }: Join) => (to === 'owner' ? entity : entity.metadata)[key]
-
 /** Concatenates, because a growing string is flattened only once. */
-function joinJson(parts: string[], takeJson: TakeJson): RawJson {
+function joinList(parts: string[], takeJson: TakeJson): string {
   let json = ''
   for (const part of parts) {
     if (takeJson(part) === undefined) break
     json += json ? `,${part}` : part
   }
-  return new RawJson(`[${json}]`)
+  return `[${json}]`
 }

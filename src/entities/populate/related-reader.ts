@@ -10,7 +10,7 @@ export type RelatedTexts<Key> = { texts: Map<Key, string>; complete: boolean }
 
 const MAX_REVERSE_ENTITIES = 100 // entities of a reverse relation
 
-/** Reads entities in chunks, one statement each, up to `allowed` bytes, but at least one entity. */
+/** Reads entities in chunks, up to `allowed` bytes, but at least one entity. */
 export async function readRelated<Key extends string | number>(
   db: Db,
   { model, rowScope }: ReadableBlueprint,
@@ -25,13 +25,11 @@ export async function readRelated<Key extends string | number>(
     if (remaining <= 0) return { texts, complete: false }
     const own = fragment('e.blueprint = ?', model.code)
     const { sql, params } = and([own, oneOf(by, chunk), ...scopeSql(rowScope), ...conditions])
-    const sized = `select e.seq, octet_length(e.shown) as size, sum(octet_length(e.shown)) over (order by e.seq desc) as upto,
-      count(*) over () as entities from entities e where ${sql}`
-    const rows = (await db.query(
-      `select ${by}, ${shownColumnSql(model)}, t.entities from (${sized}) t join entities e on e.seq = t.seq where t.upto - t.size < ?`,
-      [...params, remaining],
-    )) as [Key, string, number][]
-    for (const [key, shown] of rows) {
+    const columns = [by, shownColumnSql(model)]
+    const rows =
+      (await readShares(db, columns, { sql, params }, Math.floor(remaining / chunk.length))) ??
+      (await readFitting(db, columns, { sql, params }, remaining))
+    for (const [key, shown] of rows as [Key, string][]) {
       texts.set(key, shown)
       remaining -= shown.length
     }
@@ -39,6 +37,21 @@ export async function readRelated<Key extends string | number>(
     if (names.length > chunk.length) await db.yieldToOthers()
   }
   return { texts, complete: true }
+}
+
+/** Reads entities unless one has more than `share` bytes. */
+async function readShares(db: Db, [by, shown]: string[], { sql, params }: SqlFragment, share: number) {
+  const select = `select ${by}, case when octet_length(e.shown) <= ? then ${shown} end from entities e where ${sql}`
+  const rows = await db.query(select, [share, ...params])
+  return rows.every((row) => row[1] !== null) ? rows : undefined
+}
+
+/** Reads the newest entities that have `allowed` bytes together, and how many there are in all. */
+async function readFitting(db: Db, columns: string[], { sql, params }: SqlFragment, allowed: number) {
+  const sized = `select e.seq, octet_length(e.shown) as size, sum(octet_length(e.shown)) over (order by e.seq desc) as upto,
+    count(*) over () as entities from entities e where ${sql}`
+  const select = `select ${columns.join(', ')}, t.entities from (${sized}) t join entities e on e.seq = t.seq where t.upto - t.size < ?`
+  return db.query(select, [...params, allowed])
 }
 
 /** Returns the numbers of the entities that refer to each identifier, newest first, which is the order of the index. */

@@ -12,11 +12,6 @@ export const FLAT_SHAPE: ResponseShape = { flat: true }
 /** Characters after which a page of large entities ends early, with a link to the next page. */
 export const MAX_PAGE_CHARACTERS = 16 << 20
 
-/** A JSON text in the place of a value. */
-export class RawJson {
-  constructor(readonly json: string) {}
-}
-
 /** The system properties of an entity, which are shown to everybody who may read it. */
 export type EntityHeader = {
   _id: string
@@ -63,7 +58,7 @@ function toOwnersJson(owners: string) {
 }
 
 /** Returns the system properties as JSON without braces. The fewer parts it is put together from, the faster it is sent. */
-function extractHeaderJson(packed: string): string {
+export function extractHeaderJson(packed: string): string {
   if (packed.startsWith('"')) return packed.slice(0, packed.indexOf(METADATA_SEPARATOR))
   const idEnd = packed.indexOf('\n')
   const createdEnd = packed.indexOf('\n', idEnd + 1)
@@ -131,60 +126,37 @@ export const shownInForceSql = (row = '') =>
 
 /**
  * Returns a function that turns an entity of `packEntity` into the JSON of a response. When all properties are shown, its
- * document is copied unparsed; in the flat shape, the properties also appear beside `metadata`. `fill` may replace values by
- * `RawJson`, and returns additional properties.
+ * document is copied unparsed; in the flat shape, the properties also appear beside `metadata`.
  */
-export function createSerializer(
-  model: Model,
-  actor: Actor | undefined,
-  { flat, select }: ResponseShape,
-  fill?: (entity: ParsedEntity) => Record<string, RawJson>,
-) {
+export function createSerializer(model: Model, actor: Actor | undefined, { flat, select }: ResponseShape) {
   const hidden = listHiddenKeys(model, actor)
-  if (fill)
-    return (shown: string) => {
-      const entity = parseEntity(shown, hidden)
-      const more = fill(entity)
-      return toJson({ ...(select ? pickSelected(entity, flat, select) : toFullEntity(entity, flat)), ...more })
-    }
-  if (select) return (shown: string) => JSON.stringify(pickSelected(parseEntity(shown, hidden), flat, select))
-  if (hidden.length) return (shown: string) => JSON.stringify(toFullEntity(parseEntity(shown, hidden), flat))
-  return flat ? toFlatJson : toWrappedJson
+  if (!select && !hidden.length)
+    return (shown: string) => joinJson(extractHeaderJson(shown), extractDocumentJson(shown), flat)
+  return (shown: string) => JSON.stringify(shapeEntity(parseEntity(shown, hidden), { flat, select }))
 }
 
-function toFlatJson(shown: string) {
-  const doc = extractDocumentJson(shown)
-  return doc === '{}'
-    ? `{${extractHeaderJson(shown)},"metadata":{}}`
-    : `{${extractHeaderJson(shown)},"metadata":${doc},${doc.slice(1)}`
+/** Returns the JSON of an entity from that of its system properties, without braces, and of its document. */
+export function joinJson(header: string, doc: string, flat: boolean) {
+  return flat && doc !== '{}' ? `{${header},"metadata":${doc},${doc.slice(1)}` : `{${header},"metadata":${doc}}`
 }
-
-const toWrappedJson = (shown: string) => `{${extractHeaderJson(shown)},"metadata":${extractDocumentJson(shown)}}`
 
 export type ParsedEntity = Doc & { metadata: Doc }
 
 export function parseEntity(shown: string, hidden: string[] = []): ParsedEntity {
-  const entity = JSON.parse(toWrappedJson(shown)) as ParsedEntity
+  const entity = JSON.parse(joinJson(extractHeaderJson(shown), extractDocumentJson(shown), false)) as ParsedEntity
   for (const key of hidden) delete entity.metadata[key]
   return entity
 }
 
-const toFullEntity = (entity: ParsedEntity, flat: boolean) => (flat ? { ...entity, ...entity.metadata } : entity)
+/** Returns the properties of an entity that a shape shows. */
+export function shapeEntity(entity: ParsedEntity, { flat, select }: ResponseShape): Doc {
+  if (select) return pickSelected(entity, flat, select)
+  return flat ? { ...entity, ...entity.metadata } : entity
+}
 
 function pickSelected({ metadata: doc, ...system }: ParsedEntity, flat: boolean, select: string[]) {
   const pick = (from: Doc, also: string[] = []) =>
     Object.fromEntries(Object.entries(from).filter(([key]) => select.includes(key) || also.includes(key)))
   const metadata = select.includes('metadata') ? doc : pick(doc)
   return { ...pick(system, ['_id', 'identifier']), metadata, ...(flat && metadata) }
-}
-
-/** Returns the JSON of an entity that contains `RawJson` values. */
-function toJson(entity: Doc): string {
-  let json = ''
-  for (const [key, value] of Object.entries(entity)) {
-    const text =
-      value instanceof RawJson ? value.json : key === 'metadata' ? toJson(value as Doc) : JSON.stringify(value)
-    json += `${json && ','}${JSON.stringify(key)}:${text}`
-  }
-  return `{${json}}`
 }
