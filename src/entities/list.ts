@@ -64,12 +64,13 @@ async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request):
   const query = parseQuery(model, ctx.actor, search)
   if (asOf !== undefined || query.limit > ENTITIES_PER_READ) return { isSmall: false }
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
+  const isCounted = !query.count || findCountedRows(model, rowScope, query) !== undefined
   const parts = [
     ...(rows ? [] : [adviseCompoundIndex(rowScope, query)]),
-    ...(query.count && !findCountedRows(model, rowScope, query) ? [adviseCountedIndex(rowScope, query)] : []),
+    ...(isCounted ? [] : [adviseCountedIndex(rowScope, query)]),
   ]
   const [missing] = parts.filter((one) => one && !requestCompoundIndex(model, one))
-  if (!missing) return { isSmall: !!rows && !query.count }
+  if (!missing) return { isSmall: rows !== undefined && isCounted }
   const isMissing = async () => !hasCompoundIndex(await getModel(ctx, key), missing)
   const end = await beginPlainRead(`${ctx.tenant} ${model._id} ${partsKey(missing)}`, isMissing, request.signal)
   return end ? { isSmall: false, end } : prepareCostlyList(ctx, key, request)

@@ -25,6 +25,10 @@ export const thresholds = {
   countedRows: 20_000,
   /** The rows of each slice that are checked as a sample. */
   sample: 500,
+  /** The rows of an index from one mark to the next. Counts of fewer rows need no marks. */
+  marked: 256,
+  /** At most this many rows of an index are sorted by time. */
+  sortedByTime: 20_000,
 }
 
 /** Returns how many rows the planner assumes when it has counted `rows`, up to `limit`. Tests replace it by wrong numbers. */

@@ -4,6 +4,7 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import { toCompoundPath } from '../store/compound-keys'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
+import { estimateRows, thresholds } from './cardinality'
 import { isAbout } from './id-set'
 import { isCreated, matchesIndexOrder, type SortPosition } from './order'
 import type { Query } from './query-parser'
@@ -20,6 +21,8 @@ type KnownValues = Map<Part, { value: string; by: Condition | 'scope' }>
 export type CompoundRows = {
   index: CompoundIndex
   where: SqlFragment
+  /** The place in the index where the rows follow on each other; undefined when there are others between them. */
+  at: SqlFragment | undefined
   without: SqlFragment | undefined
   /** The conditions that are left to be checked on each entity. */
   left: Condition[]
@@ -97,6 +100,13 @@ export function findCountedRows(model: Model, rowScope: RowScope, query: Query):
   }
 }
 
+/** Returns the rows of a compound index that have to be sorted by time for the page of a query, if there are any. */
+export function findRowsToSort(model: Model, rowScope: RowScope, query: Query): CompoundRows | undefined {
+  if (readSortField(query) !== null) return
+  const rows = findCountedRows(model, rowScope, query)
+  return rows?.index.order === null || rows?.without ? undefined : rows
+}
+
 function toCompoundRows(
   index: CompoundIndex,
   values: KnownValues,
@@ -118,11 +128,16 @@ function toCompoundRows(
   return {
     index,
     where: and([at(false), ...ranges.map((one) => comparisonSql(column, one as Predicate))]),
+    at: ranges.every(isRange) ? at(false) : undefined,
     without: index.order === null || ranges.length ? undefined : at(true),
     left,
     rest: rest.length ? and(rest) : undefined,
   }
 }
+
+/** Returns whether the values that meet a condition follow on each other. */
+const isRange = (condition: Condition) =>
+  condition.is === 'between' || (condition.is === 'in' && condition.values.length === 1)
 
 /** Returns the compound index that would answer a query best, unless the index of one field or column does. */
 export function adviseCompoundIndex(rowScope: RowScope, query: Query): CompoundParts | undefined {
@@ -210,4 +225,24 @@ export async function readCompoundRows(
     const [row] = await db.query(`select count(*) from entity_index i where ${sql}`, params)
     return Number(row![0])
   }
+}
+
+/** Returns a page of the rows of a compound index in order of time, like `readCompoundRows`, or undefined when they are many. */
+export async function readSortedByTime(
+  { db, columns, query, where }: FindRequest & CompoundRows,
+  { limit, skip, position }: PageWindow,
+): Promise<unknown[][] | undefined> {
+  if ((await estimateRows(db, 'entity_index i', where, thresholds.sortedByTime)) === thresholds.sortedByTime) return
+  const { descending } = query.order[0]!
+  const past = position ? [fragment(`(i.created, i.entity) ${descending ? '<' : '>'} (?, ?)`, ...position)] : []
+  const { sql, params } = and([where, ...past])
+  const order = ['created', 'seq'].map((column) => `n.${column} ${descending ? 'desc' : 'asc'}`).join(', ')
+  const index = `select i.created as created, i.entity as seq from entity_index i where ${sql}`
+  const sorted = `select n.created, n.seq from (${index}) as n order by ${order} limit ? offset ?`
+  const selected = columns.map((column) => `(select ${column} from entities e where e.seq = n.seq)`)
+  return db.query(`select ${[...selected, 'n.created', 'n.seq'].join(', ')} from (${sorted}) as n order by ${order}`, [
+    ...params,
+    limit,
+    skip,
+  ])
 }

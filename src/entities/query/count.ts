@@ -8,8 +8,9 @@ import { estimateRows, thresholds } from './cardinality'
 import { type CompoundRows, findCountedRows } from './compound-index'
 import { findMatchingIds, VALUE_ORDER } from './id-set'
 import { requestCountedIndex } from './index-advice'
+import { countByMarks } from './index-marks'
 import type { Query } from './query-parser'
-import { countRows, splitIntoRanges } from './ranges'
+import { countFewRows, countRows, splitIntoRanges } from './ranges'
 import { fullScan, othersSql, type Scan, toPassage } from './scans'
 import { type IndexCondition, indexWhere, isIndexCondition } from './sql-conditions'
 import type { Condition } from './target'
@@ -36,10 +37,11 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
 }
 
 /** Counts by a compound index alone. */
-async function countCompoundRows(db: Db, model: Model, { index, where, without }: CompoundRows) {
+async function countCompoundRows(db: Db, model: Model, { index, at, where, without }: CompoundRows) {
   noteIndexUse(model, index, index.number)
   const [from, by] = ['entity_index i', VALUE_ORDER]
-  const sorted = await countRows(db, { from, where, by })
+  const few = await countFewRows(db, from, where, thresholds.marked)
+  const sorted = few ?? (at && (await countByMarks(db, model, at, where))) ?? (await countRows(db, { from, where, by }))
   return without ? sorted + (await countRows(db, { from, where: without, by })) : sorted
 }
 

@@ -4,7 +4,7 @@ import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { chooseAccessPath } from './access-path'
 import { thresholds } from './cardinality'
-import { adviseCompoundIndex, findCompoundRows } from './compound-index'
+import { adviseCompoundIndex, findCompoundRows, findRowsToSort } from './compound-index'
 import { resolveLikes } from './like-filter'
 import type { Query } from './query-parser'
 import { type Condition, targetName } from './target'
@@ -56,7 +56,7 @@ export async function describePlan(db: Db, model: Model, rowScope: RowScope, que
   const { scan, indexWalk, candidates } = await chooseAccessPath(db, model, rowScope, resolvedQuery)
   const chosen = candidates.find((one) => one.scan === scan)
   const [covered] = scan.covered
-  const compound = findCompoundRows(model, rowScope, resolvedQuery)
+  const compound = findCompoundRows(model, rowScope, resolvedQuery) ?? findRowsToSort(model, rowScope, resolvedQuery)
   const driver = indexWalk?.target
     ? targetName(indexWalk.target)
     : chosen

@@ -6,7 +6,7 @@ import { shownColumnSql } from '../store/serializer'
 import { and, toChunks } from '../store/sql-fragments'
 import { type AccessPath, chooseAccessPath } from './access-path'
 import { ESTIMATE_TTL_MS, estimateRows, thresholds } from './cardinality'
-import { findCompoundRows, readCompoundRows } from './compound-index'
+import { findCompoundRows, findRowsToSort, readCompoundRows, readSortedByTime } from './compound-index'
 import type { CursorPosition } from './cursor'
 import { type IndexWalk, type TieGroup, walkIndex } from './index-walk'
 import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
@@ -64,6 +64,9 @@ export async function find<Row extends unknown[]>(
     const page = await readCompoundRows({ ...request, ...compound }, window)
     if (page && areExact(query, page, columns.length)) return toResult(page)
   }
+  const unsorted = first ? undefined : findRowsToSort(model, rowScope, query)
+  const sorted = unsorted && (await readSortedByTime({ ...request, ...unsorted }, window))
+  if (sorted) return toResult(sorted)
   const path = await chooseAccessPath(db, model, rowScope, query)
   const { scan } = path
   const page = path.bounded ? undefined : await findInSteps(request, path, window)

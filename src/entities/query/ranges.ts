@@ -38,11 +38,20 @@ export async function* splitIntoRanges(
   }
 }
 
+/** Returns the number of rows if it is below a limit. */
+export async function countFewRows(db: Db, from: string, { sql, params }: SqlFragment, limit: number) {
+  const [row] = await db.query(
+    `select count(*) from (select 1 from ${from} where ${sql} limit ${limit}) as few`,
+    params,
+  )
+  const count = Number(row![0])
+  return count < limit ? count : undefined
+}
+
 /** Returns the number of rows, for conditions that an index alone can answer. */
 export async function countRows(db: Db, rows: Pick<RangeSource, 'from' | 'where' | 'by'>): Promise<number> {
-  const few = `select count(*) from (select 1 from ${rows.from} where ${rows.where.sql} limit ${thresholds.slice}) as few`
-  const first = Number((await db.query(few, rows.where.params))[0]![0])
-  if (first < thresholds.slice) return first
+  const few = await countFewRows(db, rows.from, rows.where, thresholds.slice)
+  if (few !== undefined) return few
   let counted = 0
   for await (const { conditions, rows: size } of splitIntoRanges(db, { ...rows, size: thresholds.slice })) {
     const { sql, params } = and([rows.where, ...conditions])

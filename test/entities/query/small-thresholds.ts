@@ -18,6 +18,8 @@ export const SIZES = {
     exactCount: 300,
     countedRows: 600,
     sample: 50,
+    marked: 16,
+    sortedByTime: 1_000,
   },
   small: {
     few: 3,
@@ -31,6 +33,8 @@ export const SIZES = {
     exactCount: 6,
     countedRows: 12,
     sample: 5,
+    marked: 2,
+    sortedByTime: 10,
   },
 }
 
