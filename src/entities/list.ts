@@ -64,13 +64,16 @@ async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request):
   const query = parseQuery(model, ctx.actor, search)
   if (asOf !== undefined || query.limit > ENTITIES_PER_READ) return { isSmall: false }
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
-  const isCounted = !query.count || findCountedRows(model, rowScope, query) !== undefined
+  const counted = findCountedRows(model, rowScope, query)
+  // If the first rows of the index do not fill the page, those that are counted are sorted by time.
+  const isFound = rows !== undefined && (!rows.rest || rows.index.order !== null || counted !== undefined)
+  const needsCounted = query.count || (rows !== undefined && !isFound)
   const parts = [
     ...(rows ? [] : [adviseCompoundIndex(rowScope, query)]),
-    ...(isCounted ? [] : [adviseCountedIndex(rowScope, query)]),
+    ...(needsCounted && !counted ? [adviseCountedIndex(rowScope, query)] : []),
   ]
   const [missing] = parts.filter((one) => one && !requestCompoundIndex(model, one))
-  if (!missing) return { isSmall: rows !== undefined && isCounted }
+  if (!missing) return { isSmall: isFound && (!query.count || counted !== undefined) }
   const isMissing = async () => !hasCompoundIndex(await getModel(ctx, key), missing)
   const end = await beginPlainRead(`${ctx.tenant} ${model._id} ${partsKey(missing)}`, isMissing, request.signal)
   return end ? { isSmall: false, end } : prepareCostlyList(ctx, key, request)

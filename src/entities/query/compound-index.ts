@@ -1,8 +1,9 @@
 import type { CompoundParts, OwnerColumn } from '../../blueprints/compound-parts'
-import { type CompoundIndex, isNeverIndexed } from '../../blueprints/field-indexes'
+import { type CompoundIndex, type FieldIndex, isNeverIndexed } from '../../blueprints/field-indexes'
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import { toCompoundPath } from '../store/compound-keys'
+import { isIndexed } from '../store/index-keys'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
 import { isAbout } from './id-set'
@@ -17,9 +18,14 @@ type Part = number | OwnerColumn
 /** The values that the entities of a query have, by fields and owners, and what stands for each: a condition or the row scope. */
 type KnownValues = Map<Part, { value: string; by: Condition | 'scope' }>
 
-/** The rows of a compound index that a query reads. Entities without a value of the sort field come last. */
+/**
+ * The rows of an index that a query reads. Entities without a value of the sort field come last. The index of a field counts
+ * as a compound index of the field in order of time.
+ */
 export type CompoundRows = {
-  index: CompoundIndex
+  index: CompoundParts & { number: number }
+  /** What is noted of the index, to be told that a query uses it. */
+  noted: FieldIndex
   where: SqlFragment
   /** The place in the index where the rows follow on each other; undefined when there are others between them. */
   at: SqlFragment | undefined
@@ -73,16 +79,22 @@ function readSortField({ order, search, words = search }: Query): number | null 
   return target.at === 'field' && target.single && !isNeverIndexed(target.field) ? target.field.number : undefined
 }
 
-/** Returns the rows of the compound index that leads to the matching entities in the order of the query, if there is one. */
+/** Returns the rows of the index that leads to the matching entities in the order of the query, if there is one. */
 export function findCompoundRows(model: Model, rowScope: RowScope, query: Query): CompoundRows | undefined {
-  if (!model.compoundIndexes.length) return
   const order = readSortField(query)
   const values = order === undefined ? undefined : readKnownValues(rowScope, query)
-  if (!values) return
+  if (!values?.size) return
   const [index] = model.compoundIndexes
     .filter((one) => one.state === 'ready' && one.order === order && one.equal.every((part) => values.has(part)))
     .sort((one, other) => other.equal.length - one.equal.length)
-  return index && toCompoundRows(index, values, rowScope, query, query.order[0]!.target)
+  const found = index ?? (order === null ? findFieldIndex(model, values) : undefined)
+  return found && toCompoundRows(model, found, values, rowScope, query, query.order[0]!.target)
+}
+
+/** Returns the index of one of the fields with a known value. */
+function findFieldIndex({ fields }: Model, values: KnownValues): CompoundIndex | undefined {
+  const field = fields.find((one) => values.has(one.number) && isIndexed(one))
+  return field && { ...field.index!, number: field.number, equal: [field.number], order: null }
 }
 
 /** Returns the rows of a compound index that alone tells how many entities match, if there is one. */
@@ -95,7 +107,7 @@ export function findCountedRows(model: Model, rowScope: RowScope, query: Query):
     const target = query.conditions.find(
       ({ target }) => target.at === 'field' && target.field.number === index.order,
     )?.target
-    const rows = toCompoundRows(index, values, rowScope, query, target)
+    const rows = toCompoundRows(model, index, values, rowScope, query, target)
     if (!rows.rest) return rows
   }
 }
@@ -108,6 +120,7 @@ export function findRowsToSort(model: Model, rowScope: RowScope, query: Query): 
 }
 
 function toCompoundRows(
+  model: Model,
   index: CompoundIndex,
   values: KnownValues,
   rowScope: RowScope,
@@ -122,11 +135,15 @@ function toCompoundRows(
   const left = conditions.filter((one) => !covered.has(one))
   const rest = [...(isScopeCovered ? [] : scopeSql(rowScope)), ...left.map(conditionSql)]
   const keys = used.map(({ value }) => value)
+  const field = model.fields.find(({ number }) => number === index.number)
   const at = (isWithout: boolean) =>
-    fragment('i.field = ? and i.path = ?', index.number, toCompoundPath(keys, isWithout))
+    field
+      ? fragment("i.field = ? and i.path = '' and i.value = ?", field.number, keys[0]!)
+      : fragment('i.field = ? and i.path = ?', index.number, toCompoundPath(keys, isWithout))
   const column = index.order === null ? 'i.created' : 'i.value'
   return {
     index,
+    noted: field?.index ?? index,
     where: and([at(false), ...ranges.map((one) => comparisonSql(column, one as Predicate))]),
     at: ranges.every(isRange) ? at(false) : undefined,
     without: index.order === null || ranges.length ? undefined : at(true),

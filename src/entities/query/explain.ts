@@ -56,7 +56,9 @@ export async function describePlan(db: Db, model: Model, rowScope: RowScope, que
   const { scan, indexWalk, candidates } = await chooseAccessPath(db, model, rowScope, resolvedQuery)
   const chosen = candidates.find((one) => one.scan === scan)
   const [covered] = scan.covered
-  const compound = findCompoundRows(model, rowScope, resolvedQuery) ?? findRowsToSort(model, rowScope, resolvedQuery)
+  const rows = findCompoundRows(model, rowScope, resolvedQuery) ?? findRowsToSort(model, rowScope, resolvedQuery)
+  // The scan tells of the index of a field.
+  const compound = rows && rows.index.number < 0 ? rows : undefined
   const driver = indexWalk?.target
     ? targetName(indexWalk.target)
     : chosen
@@ -108,7 +110,9 @@ function describeIndexes({ conditions, likes, order }: Query) {
 
 /** Returns the compound index that serves a query, and the one that would serve it best. */
 function describeCompoundIndexes(model: Model, rowScope: RowScope, query: Query) {
-  const [serving, best] = [findCompoundRows(model, rowScope, query)?.index, adviseCompoundIndex(rowScope, query)]
+  const number = findCompoundRows(model, rowScope, query)?.index.number
+  const serving = model.compoundIndexes.find((index) => index.number === number)
+  const best = adviseCompoundIndex(rowScope, query)
   const advised = best && model.compoundIndexes.find((index) => partsKey(index) === partsKey(best))
   return [...new Set([serving, advised])].flatMap((index) =>
     index

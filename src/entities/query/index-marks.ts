@@ -12,41 +12,55 @@ type IndexRow = [value: string, created: number, entity: number]
 const COLUMNS = VALUE_ORDER.join(', ')
 const orderBy = (direction: 'asc' | 'desc') => VALUE_ORDER.map((column) => `${column} ${direction}`).join(', ')
 
-const UNMARKED_COUNTS = 2 // of rows at one place, until a change
-const MARK_CHARACTERS = 100 // what a mark takes in memory, about
-const MAX_MARKS = 10_000
+/** A place in an index: how often its rows were counted since the last change, and its marks once they are read. */
+type Place = { counts: number; marks?: IndexRow[] }
+
+const UNMARKED_COUNTS = 2
+const PLACE_CHARACTERS = 8_000 // what the marks of a place take in memory, mostly
+const MAX_MARKS = 4_096
+const MARKS_PER_TURN = 32
 
 /**
  * Returns how many of the rows of an index (`i`) at one place meet a condition that holds for consecutive rows. Those that
  * ask again before an entity changes get it from marks in memory, which are some of the rows at the place with equally many
- * others between them: only the rows from a mark to the first and the last one are counted. Returns undefined when it would
- * take as long as to count all.
+ * others between them: only the rows from a mark to the first and the last one are counted. Returns undefined as long as
+ * there are no marks.
  */
 export async function countByMarks(db: Db, model: Model, at: SqlFragment, where: SqlFragment) {
-  const name = `${thresholds.marked} ${at.sql} ${JSON.stringify(at.params)}`
-  const readAsks = () => readUntilChange(db, model, `asks ${name}`, async () => ({ count: 0 }))
-  const asks = await readAsks()
-  if (++asks.count <= UNMARKED_COUNTS) return
-  const sizeOf = (marks: IndexRow[] = []) => MARK_CHARACTERS * marks.length
-  const marks = await readUntilChange(db, model, `marks ${name}`, () => readMarks(db, at), sizeOf)
+  const name = `marks ${thresholds.marked} ${at.sql} ${JSON.stringify(at.params)}`
+  const readPlace = () =>
+    readUntilChange(
+      db,
+      model,
+      name,
+      async (): Promise<Place> => ({ counts: 0 }),
+      () => PLACE_CHARACTERS,
+    )
+  const place = await readPlace()
+  // Not as part of this read, which would be costly.
+  if (++place.counts === UNMARKED_COUNTS) readMarks(db.origin ?? db, at, place).catch(() => {})
+  const { marks } = place
   if (!marks) return
   const first = await findRow(db, where, 'asc')
   const last = first && (await findRow(db, where, 'desc'))
   const count = last ? (await countUpTo(db, at, marks, last)) - (await countUpTo(db, at, marks, first)) + 1 : 0
-  return (await readAsks()) === asks ? count : undefined
+  return (await readPlace()) === place ? count : undefined
 }
 
-async function readMarks(db: Db, at: SqlFragment): Promise<IndexRow[] | undefined> {
+async function readMarks(db: Db, at: SqlFragment, place: Place) {
   const marks: IndexRow[] = []
   for (let after: SqlFragment[] = []; marks.length <= MAX_MARKS; ) {
+    if (marks.length % MARKS_PER_TURN === 0) await db.yieldToOthers()
     const { sql, params } = and([at, ...after])
     const skipped = marks.length ? thresholds.marked - 1 : 0
     const next = `select ${COLUMNS} from entity_index i where ${sql} order by ${orderBy('asc')} limit 1 offset ${skipped}`
     const [row] = await db.query(next, params)
-    if (!row) return marks
+    if (!row) {
+      place.marks = marks
+      return
+    }
     marks.push(toIndexRow(row))
     after = [compareRow('>', toIndexRow(row))]
-    await db.yieldToOthers()
   }
 }
 
