@@ -32,7 +32,9 @@ export type PocketBaseOptions = {
 }
 
 export function createPocketBaseSide({ program, folder, rows, durableEnv }: PocketBaseOptions): Side {
-  const folders = { single: join(folder, 'single'), fitting: join(folder, 'fitting'), member: join(folder, 'member') }
+  // PocketBase writes each change of a collection into a folder beside that of its data, and repeats it at a start there.
+  const toFolder = (name: string) => join(folder, name, 'data')
+  const folders = { single: toFolder('single'), fitting: toFolder('fitting'), member: toFolder('member') }
   const headers = { user: {} as Record<string, string>, member: {} as Record<string, string> }
 
   async function fill() {
@@ -58,7 +60,7 @@ export function createPocketBaseSide({ program, folder, rows, durableEnv }: Pock
 
   async function start({ caller, writes, isDurable, hasSingleIndexes }: RowNeeds) {
     const from = folders[caller ?? (hasSingleIndexes ? 'single' : 'fitting')]
-    const at = writes ? copyFolder(from, join(folder, 'copy'), { isSynced: true }) : from
+    const at = writes ? copyFolder(from, toFolder('copy'), { isSynced: true }) : from
     const server = await startPocketBase(program, at, isDurable ? durableEnv : undefined)
     return { ...server, headers: { ...headers[caller ?? 'user'], 'content-type': 'application/json' } }
   }

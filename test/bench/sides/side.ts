@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { SentRequest } from '../load'
 import type { Question } from '../questions'
 import type { TableRow } from '../table-rows'
@@ -32,6 +33,7 @@ export type Side = {
 /** Copies a folder as a restart would find it. */
 export function copyFolder(from: string, to: string, options: { isSynced?: boolean } = {}) {
   rmSync(to, { recursive: true, force: true })
+  mkdirSync(dirname(to), { recursive: true })
   const copy = Bun.spawnSync(['cp', '-a', '--reflink=auto', from, to])
   if (!copy.success) throw new Error(`${from} could not be copied: ${copy.stderr}`)
   // What the disk still has to write would delay the commits that are measured.
