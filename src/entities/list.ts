@@ -37,6 +37,7 @@ import { prepareSearch } from './search/search-index'
 import { createSerializer, MAX_PAGE_CHARACTERS, shownColumnSql } from './store/serializer'
 
 const ENTITIES_PER_READ = 100 // entities read by one statement
+const MAX_SHORT_SKIP = 1_000 // rows of an index that are passed at once
 
 /**
  * Returns a page of the entities in the caller's row scope that match the query. @throws 400, 401, 403, 404, 503 BUSY
@@ -59,24 +60,35 @@ async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request):
   const model = await getModel(ctx, key)
   // Whoever may not read is refused for that, whatever the query is.
   const rowScope = rowScopeOf(model, 'read', ctx.actor)
-  if (!rowScope) return { isSmall: false }
+  if (!rowScope) return { size: 'large' }
   const { search, asOf } = splitPageOptions(getQueryString(request))
   const query = parseQuery(model, ctx.actor, search)
-  if (asOf !== undefined || query.limit > ENTITIES_PER_READ) return { isSmall: false }
+  if (asOf !== undefined || query.limit > ENTITIES_PER_READ) return { size: 'large' }
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
   const counted = findCountedRows(model, rowScope, query)
-  // If the first rows of the index do not fill the page, those that are counted are sorted by time.
-  const isFound = rows !== undefined && (!rows.rest || rows.index.order !== null || counted !== undefined)
-  const needsCounted = query.count || (rows !== undefined && !isFound)
+  // If the first rows of an index in order of time do not fill the page, those that would be counted are sorted.
+  const needsCounted = query.count || (rows?.rest && rows.index.order === null)
   const parts = [
     ...(rows ? [] : [adviseCompoundIndex(rowScope, query)]),
     ...(needsCounted && !counted ? [adviseCountedIndex(rowScope, query)] : []),
   ]
   const [missing] = parts.filter((one) => one && !requestCompoundIndex(model, one))
-  if (!missing) return { isSmall: isFound && (!query.count || counted !== undefined) }
+  if (!missing) {
+    if (!rows || (query.count && !counted)) return { size: 'large' }
+    return { size: rows.rest || !isShort(model, query) ? 'unknown' : 'small' }
+  }
   const isMissing = async () => !hasCompoundIndex(await getModel(ctx, key), missing)
   const end = await beginPlainRead(`${ctx.tenant} ${model._id} ${partsKey(missing)}`, isMissing, request.signal)
-  return end ? { isSmall: false, end } : prepareCostlyList(ctx, key, request)
+  return end ? { size: 'large', end } : prepareCostlyList(ctx, key, request)
+}
+
+/** Returns whether few rows are passed and few entities shown, with those of relations. */
+function isShort(model: Model, { limit, skip, related }: Query) {
+  if (skip > MAX_SHORT_SKIP) return false
+  if (!related) return true
+  const { populate, sets } = related
+  const isOfOne = ([key = '', ...below]: string[]) => !below.length && !model.field.get(key)?.multi
+  return populate !== true && !sets.length && populate.every(isOfOne) && limit * populate.length <= ENTITIES_PER_READ
 }
 
 const hasCompoundIndex = ({ compoundIndexes }: Model, parts: CompoundParts) =>

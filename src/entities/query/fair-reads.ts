@@ -12,6 +12,7 @@ import { isKnownCostly, markCostly, type PreparedRead, readThreaded, type Thread
 /** Ends a read on the main thread, which a reader thread then repeats. */
 class BecameCostly extends Error {}
 
+const PATIENCE_MS = 10
 const BRIDGE_MS = 1_000 // until a read leaves that goes on here as long as there is no thread
 const bridge = { isTaken: false, until: 0 }
 
@@ -44,6 +45,8 @@ class FairReads {
     private canUseThread: boolean,
     /** Whether the read is costly from its first statement on. */
     isKnownCostly = false,
+    /** Whether the read takes turns here for some time before a thread takes over, because it is probably short. */
+    private isPatient = false,
   ) {
     this.#isInCluster = !!place?.cluster
     // A thread has few connections to PostgreSQL, so all reads there take turns with them.
@@ -96,7 +99,7 @@ class FairReads {
    */
   #shouldLeave(): boolean {
     if (this.#isBridge) return performance.now() > bridge.until
-    if (this.#wasCostly || !this.shouldUseThread) return false
+    if ((this.#wasCostly && !this.isPatient) || !this.shouldUseThread) return false
     if (this.#isInCluster || bridge.isTaken || hasThread()) return true
     this.#isBridge = bridge.isTaken = true
     bridge.until = performance.now() + BRIDGE_MS
@@ -138,7 +141,8 @@ class FairReads {
    */
   get shouldUseThread() {
     if (!this.canUseThread) return false
-    return this.#isInCluster ? this.#threadMs + this.#chargedMs > clusterReadMs.thread : this.isCostly
+    if (this.#isInCluster) return this.#threadMs + this.#chargedMs > clusterReadMs.thread
+    return this.isPatient ? this.#threadMs + this.#chargedMs > PATIENCE_MS : this.isCostly
   }
 
   #spend() {
@@ -182,8 +186,9 @@ async function readHere<T>(
   request: Request,
   read: (db: Db) => Awaitable<T>,
   threaded?: ThreadedRead<T>,
+  isPatient = false,
 ): Promise<T> {
-  const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, !!threaded)
+  const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, !!threaded, false, isPatient)
   try {
     const result = await read(reads.db)
     reads.end()
@@ -214,12 +219,14 @@ async function readPrepared<T>(
   hasBegun: boolean,
 ): Promise<T> {
   const leaveQueue = costlyWork.acquireSlot(toWorkOwner(ctx, request), COSTLY_READ_LIMITS)
-  const { isSmall, end } = await (threaded.prepare?.() ?? Promise.resolve<PreparedRead>({ isSmall: false })).finally(
+  const { size, end } = await (threaded.prepare?.() ?? Promise.resolve<PreparedRead>({ size: 'large' })).finally(
     leaveQueue,
   )
   const answer = async () => {
+    // It is not judged by its time, which is long while others have the processor.
+    if (size === 'small') return readHere(ctx, request, read)
     try {
-      if (isSmall) return await readHere(ctx, request, read, threaded)
+      if (size === 'unknown') return await readHere(ctx, request, read, threaded, true)
       if (!hasBegun) return await beginHere(ctx, request, read)
     } catch (error) {
       if (!(error instanceof BecameCostly)) throw error

@@ -7,8 +7,11 @@ import { hasReaderThreads, readInThread, ThreadFailed } from '../../tenancy/read
 import type { ThreadRead } from '../../tenancy/thread-messages'
 import { COSTLY_READ_LIMITS } from './read-costs'
 
-/** Whether the main thread can answer a read after all. `end` is called when it is answered. */
-export type PreparedRead = { isSmall: boolean; end?(): void }
+/**
+ * How much a read has to do: the main thread answers a small one, tries one of unknown size, and leaves a large one to a
+ * thread. `end` is called when it is answered.
+ */
+export type PreparedRead = { size: 'small' | 'unknown' | 'large'; end?(): void }
 
 /** A read that a reader thread can answer, by its name, and how its answer becomes the result. */
 export type ThreadedRead<T> = {
