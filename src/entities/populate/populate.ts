@@ -3,8 +3,8 @@ import { findUserSummaries } from '../../accounts/users/users'
 import type { Db } from '../../storage/port'
 import { findWorkspaceSummaries } from '../../workspaces/workspaces'
 import { scopeSql } from '../query/sql-conditions'
-import { createPopulatedSerializer, type Replacement } from '../store/populated-serializer'
-import { createSerializer, FLAT_SHAPE, MAX_PAGE_CHARACTERS, parseEntity, type ResponseShape } from '../store/serializer'
+import { createPopulatedSerializer, type Replacement, readValues } from '../store/populated-serializer'
+import { createSerializer, FLAT_SHAPE, MAX_PAGE_CHARACTERS, parseHeader, type ResponseShape } from '../store/serializer'
 import { padValues, toChunks } from '../store/sql-fragments'
 import type { Join, OwnerField, PopulatePlan, ReadableBlueprint, ReverseRelation } from './populate-plan'
 import { findReferencing, readRelated } from './related-reader'
@@ -120,7 +120,8 @@ async function prepareWriter(
     const write = createSerializer(model, ctx.actor, shape)
     return { write: (n) => write(texts[n]!), complete: true }
   }
-  const { identifiers, references } = await collectReferences(ctx.db, texts, joins)
+  const references = await readReferences(ctx.db, texts, joins)
+  const identifiers = sets.length ? texts.map((text) => parseHeader(text).identifier) : []
   const joined = await Promise.all(
     joins.map(async (join, at) => {
       const names = new Set(references.flatMap((each) => (each[at] ?? []) as string | string[]))
@@ -142,21 +143,19 @@ async function prepareWriter(
   return { write, complete: [...joined, ...outer].every(({ complete }) => complete) }
 }
 
-/** Returns the identifiers of the entities, and what each of them refers to by each join. */
-async function collectReferences(db: Db, texts: string[], joins: Join[]) {
+/** Returns what each entity refers to by each join. */
+async function readReferences(db: Db, texts: string[], joins: Join[]): Promise<unknown[][]> {
+  const properties = joins.map(({ key, to }) => ({ key, isOfSystem: to === 'owner' }))
   const references: unknown[][] = []
-  const identifiers: string[] = []
   let read = 0
   for (const text of texts) {
-    const entity = parseEntity(text)
-    identifiers.push(entity.identifier as string)
-    references.push(joins.map(({ key, to }) => (to === 'owner' ? entity : entity.metadata)[key]))
+    references.push(readValues(text, properties))
     read += text.length
     if (read < CHARACTERS_PER_TURN) continue
     read = 0
     await db.yieldToOthers()
   }
-  return { identifiers, references }
+  return references
 }
 
 type JoinedJson = { json: Map<string, string>; complete: boolean }

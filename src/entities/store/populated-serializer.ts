@@ -29,6 +29,25 @@ export function createPopulatedSerializer(model: Model, actor: Actor | undefined
   }
 }
 
+type Property = Pick<Replacement, 'key' | 'isOfSystem'>
+
+/** Returns the values of properties of an entity of `packEntity`. Texts of a document without objects take no parsing. */
+export function readValues(shown: string, properties: Property[]): unknown[] {
+  const doc = extractDocumentJson(shown)
+  const texts = doc.lastIndexOf('{') ? [] : properties.flatMap((property) => findText(doc, property) ?? [])
+  if (texts.length === properties.length) return texts
+  const entity = parseEntity(shown)
+  return properties.map(({ key, isOfSystem }) => (isOfSystem ? entity : entity.metadata)[key])
+}
+
+function findText(doc: string, { key, isOfSystem }: Property): string | undefined {
+  const name = `${toName(key)}"`
+  const at = isOfSystem ? -1 : doc.indexOf(name)
+  if (at < 0) return
+  const text = doc.slice(at + name.length, doc.indexOf('"', at + name.length))
+  return text.includes('\\') ? undefined : text
+}
+
 /** Returns the JSON of the system properties and of the document, or undefined when a value is not found for sure. */
 function replaceInTexts(shown: string, replacements: Replacement[]) {
   const header = replaceIn(

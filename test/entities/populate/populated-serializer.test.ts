@@ -1,7 +1,11 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Model } from '../../../src/blueprints/model'
-import { createPopulatedSerializer, type Replacement } from '../../../src/entities/store/populated-serializer'
+import {
+  createPopulatedSerializer,
+  type Replacement,
+  readValues,
+} from '../../../src/entities/store/populated-serializer'
 import { packEntity } from '../../../src/entities/store/serializer'
 import { checkProperty } from '../../property-runner'
 
@@ -36,6 +40,20 @@ test('an entity with replaced values is that of its parsed document, whatever ke
         const metadata = { ...doc, ...Object.fromEntries(replacements.map(({ key, json }) => [key, JSON.parse(json)])) }
         const entity = { ...SYSTEM, user: { name: 'U' }, metadata, ...(flat && metadata), ...Object.fromEntries(more) }
         expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify(entity)))
+      },
+    ),
+  ))
+
+test('the values of properties are those of the parsed document, whatever keys and texts occur in it', () =>
+  checkProperty(
+    2_000,
+    fc.property(
+      fc.dictionary(keys, fc.oneof(texts, values), { maxKeys: 5 }),
+      fc.uniqueArray(keys, { maxLength: 3 }),
+      (doc, asked) => {
+        const properties = asked.map((key) => ({ key, isOfSystem: false }))
+        const read = readValues(packEntity(HEADER, JSON.stringify(doc)), properties)
+        expect(read).toEqual(asked.map((key) => (Object.hasOwn(doc, key) ? doc[key] : undefined)))
       },
     ),
   ))
