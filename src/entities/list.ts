@@ -64,6 +64,10 @@ async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request):
   const { search, asOf } = splitPageOptions(getQueryString(request))
   const query = parseQuery(model, ctx.actor, search)
   if (asOf !== undefined || query.limit > ENTITIES_PER_READ) return { size: 'large' }
+  if (query.ranked && !query.count && !query.likes.length) {
+    const { words } = await prepareSearch(ctx, model, query)
+    return { size: words === undefined ? 'unknown' : 'large' }
+  }
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
   const counted = findCountedRows(model, rowScope, query)
   // If the first rows of an index in order of time do not fill the page, those that would be counted are sorted.
@@ -113,7 +117,7 @@ async function readList(
   const query = await prepareSearch(ctx, model, parsedQuery)
   // The main thread has counted the request before a reader thread gets it.
   if (query.count && Bun.isMainThread) await limitCostlyRequest(ctx, request)
-  if (query.count || query.likes.length) trackChanges(ctx, model)
+  if (query.count || query.likes.length || query.search !== undefined) trackChanges(ctx, model)
   const after = await parseStart(ctx, model, query, cursor)
   if (explain)
     return explainQuery(db, model, rowScope, query, (db) => readPage(db, model, rowScope, query, after, () => ''))

@@ -6,9 +6,9 @@ import { estimateRows, thresholds } from './cardinality'
 import { isAbout, orderedSource, timeOrderedSource } from './id-set'
 import { requestMissingIndexes } from './index-advice'
 import type { IndexWalk } from './index-walk'
+import { keepKnownTerms } from './known-terms'
 import { byCreated, isCreated, isNullable } from './order'
 import type { Query } from './query-parser'
-import { dropUselessPrefixes } from './ranked-search'
 import {
   fullScan,
   indexLookup,
@@ -26,7 +26,7 @@ import type { Condition, Order } from './target'
 
 /** Returns a scan of a query's entities in order of time, which can be read in slices. */
 export async function chooseTimeOrderedScan(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<Scan> {
-  if (query.search !== undefined) return textScan(model, await dropUselessPrefixes(db, query.search))
+  if (query.search !== undefined) return textScan(model, await keepKnownTerms(db, model, query.search))
   return (await chooseAccessPath(db, model, rowScope, { ...query, ranked: false, order: [byCreated(true)] })).scan
 }
 
@@ -86,7 +86,7 @@ function chooseWalk(
 async function chooseScan(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<ScanChoice> {
   const { conditions, order, search } = query
   if (search !== undefined) {
-    const rows = await estimateRows(db, SEARCH_WORDS_TABLE, matchSql(await dropUselessPrefixes(db, search)))
+    const rows = await estimateRows(db, SEARCH_WORDS_TABLE, matchSql(await keepKnownTerms(db, model, search)))
     // The scan may be cached, and a longer word may be written meanwhile, so it keeps its prefixes.
     return { scan: textScan(model, search), bounded: rows < thresholds.few, candidates: [] }
   }

@@ -9,9 +9,10 @@ import { ESTIMATE_TTL_MS, estimateRows, thresholds } from './cardinality'
 import { findCompoundRows, findRowsToSort, readCompoundRows, readSortedByTime } from './compound-index'
 import type { CursorPosition } from './cursor'
 import { type IndexWalk, type TieGroup, walkIndex } from './index-walk'
+import { keepKnownTerms } from './known-terms'
 import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
 import type { Query } from './query-parser'
-import { dropUselessPrefixes, findRanked, type RankedCursor } from './ranked-search'
+import { findRanked, type RankedCursor } from './ranked-search'
 import { createRowFilter } from './row-filter'
 import { entityHasWordsSql, filterSql, fullScan, numberScan, textScan } from './scans'
 import {
@@ -98,7 +99,7 @@ async function findInSteps(
   const mayWalk = mayUseIndexes && !passage?.isDue
   const page = indexWalk && mayWalk && (await findByWalk(request, indexWalk, window))
   if (page && areExact(query, page, columns.length)) return { rows: page }
-  const search = query.search && (await dropUselessPrefixes(db, query.search))
+  const search = query.search && (await keepKnownTerms(db, model, query.search))
   if (!passage && canSortFromSet(request) && mayUseIndexes) {
     const sorted = await sortFromSet({ ...request, query: { ...query, search } }, window)
     if (areExact(query, sorted, columns.length)) return { rows: sorted }

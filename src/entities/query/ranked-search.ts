@@ -4,6 +4,7 @@ import type { Db } from '../../storage/port'
 import { TERM_SEPARATOR } from '../search/tokenizer'
 import { and, fragment, noneOf, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
+import { keepKnownTerms } from './known-terms'
 import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
 import { entityHasWordsSql, filterSql, matchSql, rankedScan, type Scan, SEARCH_WORDS_TABLE } from './scans'
@@ -11,9 +12,6 @@ import type { FindResult } from './select-sql'
 
 /** The cursor of a ranked search. Entities that were shown are excluded from later pages. */
 export type RankedCursor = { shown: number[]; from?: number }
-
-// The bounds of the characters that may follow in a word.
-const [FIRST_CHARACTER, LAST_CHARACTER] = ['0', '\u{10ffff}']
 
 /** The number of results that are ranked. The cursor has to list them all, so later results come by time. */
 export const MAX_RANKED_SHOWN = 300
@@ -27,7 +25,7 @@ export async function findRanked<Row extends unknown[]>(
 ): Promise<FindResult<Row>> {
   const { db, model, rowScope, query, limit } = request
   const { skip } = query
-  const search = await dropUselessPrefixes(db, query.search ?? '')
+  const search = await keepKnownTerms(db, model, query.search ?? '')
   const byTime =
     from !== undefined ||
     shown.length >= MAX_RANKED_SHOWN ||
@@ -67,9 +65,10 @@ function selectRows(
 
 /** Returns the page of the latest matches among the rows of words. Matches before the page are only counted. */
 async function findLatest(request: RankedRequest, scan: Scan, where: SqlFragment[], wordRows: SqlFragment) {
-  const { db, query, limit } = request
+  const { db, query, rowScope, limit } = request
   const rows: unknown[][] = []
   let { skip } = query
+  if (!query.conditions.length && rowScope.all) return selectRows(request, scan, where, 'w.rowid desc', { limit, skip })
   for await (const { conditions } of splitIntoRanges(db, {
     from: SEARCH_WORDS_TABLE,
     where: wordRows,
@@ -104,19 +103,6 @@ async function rankByRareWords(db: Db, model: Model, search: string): Promise<Sc
   if (!rareWords.length || rareWords.length === words.length) return rankedScan(model, search)
   const scan = rankedScan(model, rareWords.join(TERM_SEPARATOR))
   return { ...scan, where: and([scan.where, entityHasWordsSql(search)]) }
-}
-
-/** Turns a prefix into a plain word when no longer word has it, because a prefix search collects all matches first. */
-export async function dropUselessPrefixes(db: Db, search: string): Promise<string> {
-  const prefixes = search.match(/[^ (]+(?=\*)/g) ?? []
-  const selectLonger = 'select 1 from search_vocabulary where term >= ? and term < ? limit 1'
-  const needed = await Promise.all(
-    prefixes.map(
-      async (word) =>
-        (await db.query(selectLonger, [`${word}${FIRST_CHARACTER}`, `${word}${LAST_CHARACTER}`])).length > 0,
-    ),
-  )
-  return prefixes.reduce((text, word, n) => (needed[n] ? text : text.replace(`${word}*`, word)), search)
 }
 
 type RankedRequest = { db: Db; columns: string[]; model: Model; rowScope: RowScope; query: Query; limit: number }

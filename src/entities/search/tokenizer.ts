@@ -117,7 +117,7 @@ export const toMatchQuery = (words: string[], fields: number[], isComplete: bool
 /** The separator between the words of a full-text expression. */
 export const TERM_SEPARATOR = ' AND '
 /** The separator between the fields of a word. */
-const FIELD_SEPARATOR = ' OR '
+export const FIELD_SEPARATOR = ' OR '
 
 /** A word of an expression of `toMatchQuery`, and the numbers of the fields of which one has to have it. */
 export type SearchedWord = { word: string; isPrefix: boolean; fields: number[] }

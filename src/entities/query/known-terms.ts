@@ -1,0 +1,32 @@
+import type { Model } from '../../blueprints/model'
+import type { Db } from '../../storage/port'
+import { FIELD_SEPARATOR, TERM_SEPARATOR } from '../search/tokenizer'
+import { readUntilChange } from './read-cache'
+
+// The bounds of the characters that may follow in a word.
+const [FIRST_CHARACTER, LAST_CHARACTER] = ['0', '\u{10ffff}']
+const MAX_LOOKED_UP = 50 // terms of a search
+
+/**
+ * Leaves out the terms of a search that no entity has, and turns a prefix into a plain word when no longer word has it:
+ * a prefix search collects all matches first, and looking for fields that lack a word takes as long as for those that have it.
+ */
+export const keepKnownTerms = (db: Db, model: Model, search: string): Promise<string> =>
+  readUntilChange(db, model, `terms ${search}`, async () => {
+    const words = search.split(TERM_SEPARATOR).map((word) => word.slice(1, -1).split(FIELD_SEPARATOR))
+    if (!search || words.flat().length > MAX_LOOKED_UP) return search
+    const known: string[] = []
+    for (const terms of words) {
+      const kept = (await Promise.all(terms.map((term) => simplifyTerm(db, term)))).filter((term) => term !== undefined)
+      known.push(`(${(kept.length ? kept : terms.slice(0, 1)).join(FIELD_SEPARATOR)})`)
+    }
+    return known.join(TERM_SEPARATOR)
+  })
+
+async function simplifyTerm(db: Db, term: string): Promise<string | undefined> {
+  const isKnown = async (from: string, to: string) =>
+    (await db.query('select 1 from search_vocabulary where term >= ? and term < ? limit 1', [from, to])).length > 0
+  const word = term.endsWith('*') ? term.slice(0, -1) : term
+  if (term !== word && (await isKnown(word + FIRST_CHARACTER, word + LAST_CHARACTER))) return term
+  return (await isKnown(word, word + FIRST_CHARACTER)) ? word : undefined
+}
