@@ -5,8 +5,11 @@ import { join } from 'node:path'
 import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../../fakes/cli'
 import { mountDisk } from '../../fakes/small-disk'
 import { databaseUrl } from '../../storage/engines'
+import { fullAccessRules } from '../../test-tenant'
 import { waitUntil } from '../../wait-until'
+import { createWorkspace } from '../../workspaces/workspace-fixtures'
 import { createThingsFixture, identifiers, importThings } from '../fixtures'
+import { withThresholds } from '../query/small-thresholds'
 
 setDefaultTimeout(120_000)
 
@@ -157,3 +160,44 @@ test('a filter on a field that was just renamed finds the same while indexes of 
     expect(status).toBe(400)
   }
 })
+
+test('a list whose rule no index serves shows what the caller may read, by an index that leaves the rule to be checked', () =>
+  withThresholds('small', async () => {
+    const rules = [...fullAccessRules('user', 'user'), { operation: 'read', roleBased: ['user'], scope: 'workspace' }]
+    const fields = ['stage', 'place'].map((key) => ({ key, type: 'string' }))
+    const { as, path, users } = await createThingsFixture([...fields, { key: 'worth', type: 'integer' }], rules)
+    const [admin, user] = [as('admin'), as('user')]
+    const { _id: north } = await createWorkspace(user, { name: 'North' })
+    expect((await user.post(`/workspaces/${north}/activate`)).status).toBe(200)
+    const places = [
+      { user: users.user, workspace: null },
+      { user: users.other, workspace: north },
+      ...Array.from({ length: 6 }, () => ({ user: users.other, workspace: null })),
+    ]
+    const things = Array.from({ length: 240 }, (_, n) => ({
+      ...{ identifier: `t${n}`, worth: (n * 7) % 240, stage: n % 3 ? 'won' : 'lost', place: 'here' },
+      ...places[n % places.length]!,
+    }))
+    for (const thing of things) expect((await admin.post(path, thing)).status).toBe(201)
+    const readable = things
+      .filter((thing) => thing.stage === 'won' && (thing.user === users.user || thing.workspace === north))
+      .sort((one, other) => other.worth - one.worth)
+    const query = 'stage=won&place=here&$sort=-worth'
+    const listIndexes = async () =>
+      ((await admin.get('/blueprints/things/indexes')).body as { fields?: string[]; state: string }[]).filter(
+        ({ fields = [] }) => fields.length > 1,
+      )
+    const assertListed = async () => {
+      for (const limit of [5, 1_000]) {
+        const { headers, body } = await user.get(`${path}?${query}&$limit=${limit}&$count=true`)
+        expect(identifiers(body)).toEqual(identifiers(readable.slice(0, limit)))
+        expect(headers.get('x-total-count')).toBe(`${readable.length}`)
+      }
+    }
+    for (let times = 0; times < 3; times++) await assertListed()
+    await waitUntil(listIndexes, (found) => found.length > 0 && found.every(({ state }) => state === 'ready'))
+    await assertListed()
+    const fieldsOf = (await listIndexes()).map(({ fields }) => `${fields}`)
+    expect(fieldsOf).toContain('stage,place,worth')
+    expect(fieldsOf.length).toBeLessThanOrEqual(2)
+  }))
