@@ -169,7 +169,8 @@ test('a read of an object that was replaced meanwhile fails instead of joining t
   await openStore().put('replaced', bytesOf(600_000))
   const before = proxy.countRequests()
   proxy.setMode({ cutAfterReceived: 100_000 })
-  const reading = openStore({ retryDelaysMs: [300, 300] })
+  // Time enough to replace it, also on a busy machine.
+  const reading = openStore({ retryDelaysMs: [1_500, 1_500] })
     .read('replaced')
     .then(readAll)
   reading.catch(() => {})
