@@ -269,7 +269,7 @@ test('continuous backups need a target, and the health of the installation tells
     const { body } = await operator('GET', '/operator/health')
     return body.checks.find(({ check }: { check: string }) => check === 'continuous backup')
   }
-  const failing = await waitUntil(findCheck, ({ ok, message }) => !ok && message.includes('cannot be written'), SLOW_MS)
+  await waitUntil(findCheck, ({ ok, message }) => !ok && message.includes('cannot be written'), SLOW_MS)
   expect(await readMetric(server.url, 'atoll_backup_behind_seconds')).toBeGreaterThan(0)
   const readFailed = () => readMetric(server.url, 'atoll_backup_failed_tenants')
   // Those of the first tenant may have failed, too.
