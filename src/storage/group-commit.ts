@@ -78,11 +78,18 @@ export class GroupCommitWriter {
     const background = this.#queue[0]?.options.background ? this.#queue[0].options : undefined
     const endHold = background && measureThreadHold()
     try {
+      let writtenMs = 0
       const { kept } = await this.transaction(
         (executor) => this.#runUnits(executor, units),
-        () => runActions(units),
+        () => {
+          writtenMs = performance.now() - startedAt
+          runActions(units)
+        },
       )
-      if (background) this.#pauseBackground(performance.now() - startedAt)
+      if (background) {
+        background.onWritten?.(writtenMs)
+        this.#pauseBackground(performance.now() - startedAt)
+      }
       if (endHold) background?.onThreadHeld?.(endHold())
       this.commitSizes?.record(units.length)
       if (!kept) this.#acknowledge(units)

@@ -31,10 +31,15 @@ export type Defer = <Key, Value>(write: DeferredWrite<Key, Value>, key: Key, val
 
 /**
  * `exclusive`: no other work runs before it in its transaction. `background`: a piece of long work, which has a
- * transaction of its own and leaves most of the time to others as long as they write. `onThreadHeld` is called with how
- * long (ms) that transaction kept the thread from everything else.
+ * transaction of its own and leaves most of the time to others as long as they write. `onWritten` is called with how long
+ * (ms) that transaction held the writer, and `onThreadHeld` with how long it kept the thread from everything else.
  */
-export type WriteOptions = { exclusive?: boolean; background?: boolean; onThreadHeld?: (ms: number) => void }
+export type WriteOptions = {
+  exclusive?: boolean
+  background?: boolean
+  onWritten?: (ms: number) => void
+  onThreadHeld?: (ms: number) => void
+}
 
 /**
  * Reads. Every statement sees the last committed state, never a running write; commits of other processes are seen

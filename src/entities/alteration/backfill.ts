@@ -4,7 +4,8 @@ import { yieldToEventLoop } from '../../core/event-loop'
 import type { Lease } from '../../jobs/with-lease'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import { ensureSearchIndex, IS_SEARCHED, replaceTerms } from '../search/search-index'
+import { ensureSearchIndex } from '../search/search-index'
+import { readIndexedUpTo, replaceTerms } from '../search/search-terms'
 import { toJointTerms } from '../search/tokenizer'
 import type { Doc } from '../store/doc'
 import { getMaintainedIndexes, type IndexKeys, toIndexRows } from '../store/index-keys'
@@ -133,7 +134,11 @@ async function writeBackfilled(tx: Tx, model: Model, pending: PendingModel, enti
   }
   await writeIndexRows(tx, removedRows!, addedRows!)
   await tx.executeMany(UPDATE_ENTITY, updates!)
-  if (terms.length && (await tx.query(`select ${IS_SEARCHED}`, [model.key]))[0]![0]) replaceTerms(tx, terms)
+  const indexedUpTo = terms.length ? await readIndexedUpTo(tx, model.key) : 0
+  replaceTerms(
+    tx,
+    terms.filter(([seq]) => seq <= indexedUpTo),
+  )
 }
 
 const omitKeys = (keys: IndexKeys, omitted: IndexKeys) =>

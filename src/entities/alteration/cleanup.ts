@@ -4,7 +4,7 @@ import type { Lease } from '../../jobs/with-lease'
 import type { Tx } from '../../storage/port'
 import { invalidate } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
-import { IS_SEARCHED, replaceTerms } from '../search/search-index'
+import { readIndexedUpTo, replaceTerms } from '../search/search-terms'
 import { toSearchTerms } from '../search/tokenizer'
 import type { Doc } from '../store/doc'
 import { getMaintainedIndexes, toIndexKeys, toIndexRows } from '../store/index-keys'
@@ -59,7 +59,11 @@ async function cleanUpNext(tx: Tx, model: Model, form: number, limit?: number): 
   }
   await writeIndexRows(tx, removedRows!, addedRows!)
   await tx.executeMany(UPDATE_ENTITY, updates!)
-  if (terms.length && (await tx.query(`select ${IS_SEARCHED}`, [model.key]))[0]![0]) replaceTerms(tx, terms)
+  const indexedUpTo = terms.length ? await readIndexedUpTo(tx, model.key) : 0
+  replaceTerms(
+    tx,
+    terms.filter(([seq]) => seq <= indexedUpTo),
+  )
   await advanceProgress(tx, state, end, entities.length)
   return true
 }

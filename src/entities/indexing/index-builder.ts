@@ -8,6 +8,7 @@ import type { Lease } from '../../jobs/with-lease'
 import type { Tx } from '../../storage/port'
 import { writeInBackground } from '../../tenancy/background-write'
 import { PROPAGATION_MS, writeInvalidating } from '../../tenancy/cache'
+import { SliceSize } from '../../tenancy/slice-size'
 import type { Tenant } from '../../tenancy/tenants'
 import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
 import { INSERT_INDEX_ROW } from '../store/rows'
@@ -18,10 +19,7 @@ import { SortedRows } from './sorted-rows'
 
 const ENTITIES_PER_READ = 500 // entities whose rows one statement reads
 const READS_PER_PASS = 100 // their rows are in memory at once
-/** How long a write of a build may hold the writer (ms), and how many rows it inserts within the bounds. */
-const WRITE_MS = 4
-const [MIN_ROWS_PER_WRITE, FIRST_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE] = [512, 1_024, 4_096]
-const ROWS_PER_WRITE = 1_000 // rows of an index that one write deletes
+const [MIN_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE] = [64, 4_096] // rows that one write inserts or deletes
 
 /**
  * Builds and removes the indexes of a blueprint's fields in the background, slice by slice, in one process at a time.
@@ -60,7 +58,8 @@ const isRetiring = ({ state, read }: UnreadyIndex) => state === 'retiring' || (s
 
 /** Adds the rows of all entities that exist, and then makes the index ready. Writers add those of later entities. */
 async function build(leased: Tenant & Lease, model: Model, number: number, read: ReadRows) {
-  for (let hasMore = true; hasMore; ) hasMore = await buildNext(leased, model, number, read)
+  const size = new SliceSize(MIN_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE)
+  for (let hasMore = true; hasMore; ) hasMore = await buildNext(leased, model, number, read, size)
   await changeState(leased, model, [{ number, state: 'building' }], 'ready')
 }
 
@@ -68,7 +67,13 @@ async function build(leased: Tenant & Lease, model: Model, number: number, read:
  * Indexes the next entities, from wherever any process left off. Their rows are read first, without holding the writer,
  * and sorted, so that each write inserts rows that lie side by side, which are few pages. Returns whether any may be left.
  */
-async function buildNext(leased: Tenant & Lease, model: Model, number: number, read: ReadRows): Promise<boolean> {
+async function buildNext(
+  leased: Tenant & Lease,
+  model: Model,
+  number: number,
+  read: ReadRows,
+  size: SliceSize,
+): Promise<boolean> {
   const { db } = leased
   const [progress] = await db.query('select done, upto from field_indexes where blueprint = ? and number = ?', [
     model.key,
@@ -88,20 +93,24 @@ async function buildNext(leased: Tenant & Lease, model: Model, number: number, r
     await db.yieldToOthers()
   }
   if (end === done) return false
-  for (let count = FIRST_ROWS_PER_WRITE; count; ) {
+  for (let isLast = false; !isLast; ) {
     leased.signal.throwIfAborted()
-    const taken = rows.take(count)
-    const isLast = taken.length < count
-    const ms = await writeInBackground(leased, async (tx) => {
-      await requireFreshBlueprint(tx, model)
-      const began = performance.now()
-      await insertRows(tx, number, await refreshRows(tx, taken, read))
-      if (isLast)
-        await tx.query('update field_indexes set done = ? where blueprint = ? and number = ?', [end, model.key, number])
-      return performance.now() - began
-    })
-    const fitting = Math.ceil((WRITE_MS / ms) * count)
-    count = isLast ? 0 : Math.max(MIN_ROWS_PER_WRITE, Math.min(fitting, 2 * count, MAX_ROWS_PER_WRITE))
+    const taken = rows.take(size.rows)
+    isLast = taken.length < size.rows
+    await writeInBackground(
+      leased,
+      async (tx) => {
+        await requireFreshBlueprint(tx, model)
+        await insertRows(tx, number, await refreshRows(tx, taken, read))
+        if (isLast)
+          await tx.query('update field_indexes set done = ? where blueprint = ? and number = ?', [
+            end,
+            model.key,
+            number,
+          ])
+      },
+      (ms) => size.recordWrite(taken.length, ms),
+    )
   }
   return true
 }
@@ -152,19 +161,25 @@ async function retire(leased: Tenant & Lease, model: Model, indexes: UnreadyInde
 /** Deletes the rows of an index that nobody maintains, and then forgets the index. */
 async function remove(leased: Tenant & Lease, { key }: Model, number: number) {
   const next = `select path, value, created, entity from entity_index where field = ?
-    order by path, value, created, entity limit ${ROWS_PER_WRITE}`
+    order by path, value, created, entity limit ?`
+  const size = new SliceSize(MIN_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE)
   for (let hasMore = true; hasMore; ) {
     leased.signal.throwIfAborted()
-    hasMore = await writeInBackground(leased, async (tx) => {
-      const rows = await tx.query(next, [number])
-      const [last] = rows.slice(-1)
-      if (last)
-        await tx.query('delete from entity_index where field = ? and (path, value, created, entity) <= (?, ?, ?, ?)', [
-          number,
-          ...last,
-        ])
-      return rows.length === ROWS_PER_WRITE
-    })
+    const count = size.rows
+    hasMore = await writeInBackground(
+      leased,
+      async (tx) => {
+        const rows = await tx.query(next, [number, count])
+        const [last] = rows.slice(-1)
+        if (last)
+          await tx.query(
+            'delete from entity_index where field = ? and (path, value, created, entity) <= (?, ?, ?, ?)',
+            [number, ...last],
+          )
+        return rows.length === count
+      },
+      (ms) => size.recordWrite(count, ms),
+    )
   }
   await writeInvalidating(leased, 'blueprints', async (tx) => {
     await tx.query("delete from field_indexes where blueprint = ? and number = ? and state = 'removing'", [key, number])

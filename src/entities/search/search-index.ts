@@ -2,18 +2,22 @@ import { getModel } from '../../blueprints/blueprints'
 import { restartBackfill } from '../../blueprints/cutover'
 import type { Model } from '../../blueprints/model'
 import { readLastEntityNumber } from '../../blueprints/number-sequence'
-import type { DeferredWrite, Tx } from '../../storage/port'
+import type { Db, Tx } from '../../storage/port'
 import { writeInBackground } from '../../tenancy/background-write'
 import { cached } from '../../tenancy/cache'
+import { SliceSize } from '../../tenancy/slice-size'
 import type { Tenant } from '../../tenancy/tenants'
 import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
+import { STATE_SQL } from '../indexing/index-rows'
 import type { Query } from '../query/query-parser'
-import { takeWithinSize } from '../store/sql-fragments'
+import { fragment, oneOf, takeWithinSize, toChunks } from '../store/sql-fragments'
+import { replaceTerms } from './search-terms'
 import { toSearchTerms } from './tokenizer'
 import { getWordColumns, readDocuments, type WordRow } from './word-filter'
 
-const ENTITIES_PER_WRITE = 100 // entities read in one write
-const MAX_BYTES_PER_WRITE = 1 << 18 // bytes of entities read in one write, unless a single one is larger
+const ENTITIES_PER_READ = 500 // entities that one statement reads
+const MAX_BYTES_PER_READ = 1 << 19 // bytes of entities that are split into words at once, unless a single one is larger
+const [MIN_ENTITIES_PER_WRITE, MAX_ENTITIES_PER_WRITE] = [20, ENTITIES_PER_READ]
 
 /**
  * Returns a query whose words can be looked for now. The first search of a blueprint has the index of its words built in
@@ -48,7 +52,10 @@ async function readReadiness({ db }: Tenant, { key }: Model) {
   return row ? true : undefined
 }
 
-/** Indexes the entities that exist now; later writes index theirs themselves. */
+/**
+ * Indexes all entities, in the order of their numbers. Whoever writes one that is indexed indexes its words, and leaves the
+ * words of the others, such as new ones, to be indexed here.
+ */
 async function buildIndex(tenant: Tenant, model: Model, signal?: AbortSignal) {
   await tenant.write(async (tx) => {
     const inserted = await tx.query(
@@ -60,81 +67,99 @@ async function buildIndex(tenant: Tenant, model: Model, signal?: AbortSignal) {
     // Entities that were already prepared for an alteration have no words yet.
     if (inserted.length) await restartBackfill(tx, model.key)
   })
+  const size = new SliceSize(MIN_ENTITIES_PER_WRITE, MAX_ENTITIES_PER_WRITE)
   for (let hasMore = true; hasMore; ) {
     signal?.throwIfAborted()
-    hasMore = await writeInBackground(tenant, (tx) => indexNextEntities(tx, model))
+    hasMore = await indexNextEntities(tenant, model, size)
   }
 }
 
-/** Indexes the next slice of entities, from wherever any process left off. Returns whether there may be more. */
-async function indexNextEntities(tx: Tx, model: Model): Promise<boolean> {
-  const [state] = (await tx.query(
+/** An entity, and its words in a state of it. */
+type EntityWords = { seq: number; state: string; terms: string }
+
+/**
+ * Indexes the next entities, from wherever any process left off. They are read and split into words first, without holding
+ * the writer. Returns whether there may be more.
+ */
+async function indexNextEntities(tenant: Tenant, model: Model, size: SliceSize): Promise<boolean> {
+  const { db } = tenant
+  const start = await readStart(db, model)
+  if (start === undefined) return false
+  const next = `select e.seq, ${getWordColumns(model).slice(1).join(', ')}, e.blueprint, ${STATE_SQL} from entities e
+    where e.seq > ? order by e.seq limit ?`
+  const rows = (await db.query(next, [start, ENTITIES_PER_READ])) as EntityRow[]
+  const batch = takeWithinSize(rows, MAX_BYTES_PER_READ, ([, bytes, , code]) =>
+    code === model.code ? Number(bytes) : 0,
+  )
+  const own = batch.filter(([, , , code]) => code === model.code)
+  const words = new Map<number, EntityWords>()
+  const states = new Map(own.map(([seq, , , , state]) => [Number(seq), state]))
+  await readDocuments(db, model, own.map(toWordRow), (seq, document) =>
+    words.set(seq, { seq, state: states.get(seq)!, terms: toSearchTerms(model, JSON.parse(document)) }),
+  )
+  await db.yieldToOthers()
+  const ends = batch.map(([seq]) => Number(seq))
+  for (let [from, at] = [start, 0]; ; ) {
+    at = Math.min(at + size.rows, ends.length)
+    const slice = { from, to: ends[at - 1] ?? from, isLast: at === rows.length && rows.length < ENTITIES_PER_READ }
+    const outcome = await writeInBackground(
+      tenant,
+      (tx) => indexSlice(tx, model, slice, words),
+      (ms) => size.recordWrite(size.rows, ms),
+    )
+    if (outcome !== 'more') return false
+    from = slice.to
+    if (at === ends.length) return true
+  }
+}
+
+type EntityRow = [...WordRow, blueprint: string, state: string]
+const toWordRow = ([seq, size, document]: EntityRow): WordRow => [seq, size, document]
+
+/** Returns up to where entities are indexed, or undefined when there is nothing to index. */
+async function readStart(db: Pick<Db, 'query'>, model: Model): Promise<number | undefined> {
+  const [state] = (await db.query(
     'select s.done, s.upto, b.form from search_progress s join blueprints b on b.key = s.blueprint where b._id = ?',
     [model._id],
   )) as number[][]
   // A request with another form than the one in force notices it and is repeated.
-  if (!state || state[0]! >= state[1]! || state[2] !== model.form) return false
-  const [done, upto] = state as [number, number]
-  // Entities of all blueprints, because SQLite would sort all entities of one blueprint again for each slice.
-  const next = `select e.seq, e.blueprint, ${getWordColumns(model).slice(1).join(', ')} from entities e
-    where e.seq > ? and e.seq <= ? order by e.seq limit ?`
-  const rows = (await tx.query(next, [done, upto, ENTITIES_PER_WRITE])) as EntityRow[]
-  const batch = takeWithinSize(rows, MAX_BYTES_PER_WRITE, ([, blueprint, size]) =>
-    blueprint === model.code ? Number(size) : 0,
-  )
-  const own = batch.flatMap(([seq, blueprint, size, document]): WordRow[] =>
-    blueprint === model.code ? [[seq, size, document]] : [],
-  )
-  const terms: [number, string][] = []
-  await readDocuments(tx, model, own, (seq, document) => terms.push([seq, toSearchTerms(model, JSON.parse(document))]))
-  replaceTerms(tx, terms)
-  const isEnd = rows.length < ENTITIES_PER_WRITE && batch.length === rows.length
-  await tx.query('update search_progress set done = ? where blueprint = ?', [
-    isEnd ? upto : batch.at(-1)![0],
+  return !state || Number(state[0]) >= Number(state[1]) || state[2] !== model.form ? undefined : Number(state[0])
+}
+
+type Slice = { from: number; to: number; isLast: boolean }
+
+/** Indexes the entities with these numbers. Those that changed since they were read are read again. */
+async function indexSlice(
+  tx: Tx,
+  model: Model,
+  { from, to, isLast }: Slice,
+  words: Map<number, EntityWords>,
+): Promise<'more' | 'ended'> {
+  if ((await readStart(tx, model)) !== from) return 'ended'
+  // So that the blueprint leads to no index, which would be read whole for each slice.
+  const range = fragment("e.seq > ? and e.seq <= ? and e.blueprint || '' = ?", from, to, model.code)
+  const states = await tx.query(`select e.seq, ${STATE_SQL} from entities e where ${range.sql}`, range.params)
+  const [known, outdated]: [[number, string][], number[]] = [[], []]
+  for (const [number, state] of states) {
+    const seq = Number(number)
+    const read = words.get(seq)
+    if (read?.state === state) known.push([seq, read!.terms])
+    else outdated.push(seq)
+  }
+  for (const chunk of toChunks(outdated)) {
+    const { sql, params } = oneOf('e.seq', chunk)
+    const rows = await tx.query(`select ${getWordColumns(model).join(', ')} from entities e where ${sql}`, params)
+    await readDocuments(tx, model, rows as WordRow[], (seq, document) =>
+      known.push([seq, toSearchTerms(model, JSON.parse(document))]),
+    )
+  }
+  replaceTerms(tx, known)
+  const isEnd = isLast && !(await tx.query('select 1 from entities where seq > ? limit 1', [to])).length
+  // While it is built, there is always a number beyond those that are indexed.
+  await tx.query('update search_progress set done = ?, upto = ? where blueprint = ?', [
+    to,
+    isEnd ? to : to + 1,
     model.key,
   ])
-  return true
-}
-
-type EntityRow = [seq: number, blueprint: string, size: number, document: string | null]
-
-/** SQL for whether a blueprint has a search index; its parameter is the blueprint's key. */
-export const IS_SEARCHED = '(select 1 from search_progress w where w.blueprint = ?)'
-
-/** Replaces the words of entities, at the end of the transaction. */
-export function replaceTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
-  for (const [seq, terms] of entities) tx.defer(writeTerms, seq, { terms, fresh: false })
-}
-
-/** Adds the words of entities that have none yet, at the end of the transaction. */
-export function addTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
-  for (const [seq, terms] of entities) tx.defer(writeTerms, seq, { terms, fresh: true })
-}
-
-/** Removes the words of entities at once, because a new entity may reuse the number. */
-export function removeTerms(tx: Tx, entities: number[]) {
-  for (const seq of entities) tx.defer(writeTerms, seq, undefined)
-  return tx.executeMany(
-    DELETE_TERMS,
-    entities.map((seq) => [seq]),
-  )
-}
-
-const DELETE_TERMS = 'delete from search_words where rowid = ?'
-
-type TermsEntry = { terms: string; fresh: boolean }
-
-/**
- * Writes all words of a transaction together, because SQLite flushes them to its pages at the end of each savepoint.
- */
-const writeTerms: DeferredWrite<number, TermsEntry | undefined> = async ({ executeMany }, entries) => {
-  const added = entries.flatMap(([seq, terms]) => (terms ? [{ seq, ...terms }] : []))
-  await executeMany(
-    DELETE_TERMS,
-    added.filter(({ fresh }) => !fresh).map(({ seq }) => [seq]),
-  )
-  await executeMany(
-    'insert into search_words (rowid, words) values (?, ?)',
-    added.map(({ seq, terms }) => [seq, terms]),
-  )
+  return isEnd ? 'ended' : 'more'
 }

@@ -9,7 +9,7 @@ import { Busy, Conflict } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { IS_LOGGED } from '../changes/change-log'
 import { IS_TRACKED } from '../changes/tracked-changes'
-import { IS_SEARCHED } from '../search/search-index'
+import { INDEXED_UP_TO } from '../search/search-terms'
 import type { Doc } from '../store/doc'
 import type { IndexKeys } from '../store/index-keys'
 import type { StoredEntity } from '../store/rows'
@@ -42,15 +42,15 @@ export async function assertEntityFresh(tx: Tx, { seq, _id, version, versionRow 
   if (row?.[0] !== version || row[1] !== versionRow) throw new StaleEntity()
 }
 
-/** Whether a blueprint has a search index, and whether its changes are logged and tracked. */
-export type BlueprintFeatures = { searched: boolean; logged: boolean; tracked: boolean }
+/** Up to which number the entities of a blueprint have their words indexed, and whether its changes are logged and tracked. */
+export type BlueprintFeatures = { indexedUpTo: number; logged: boolean; tracked: boolean }
 
 /** The SQL for the features of a blueprint; each of its three parameters is the blueprint's key. */
-export const FEATURES = `${IS_SEARCHED}, ${IS_LOGGED}, ${IS_TRACKED}`
+export const FEATURES = `${INDEXED_UP_TO}, ${IS_LOGGED}, ${IS_TRACKED}`
 
 /** Returns the features that were read as `FEATURES`. */
-export const toFeatures = ([searched, logged, tracked]: unknown[]): BlueprintFeatures => ({
-  searched: !!searched,
+export const toFeatures = ([indexedUpTo, logged, tracked]: unknown[]): BlueprintFeatures => ({
+  indexedUpTo: Number(indexedUpTo ?? 0),
   logged: !!logged,
   tracked: !!tracked,
 })

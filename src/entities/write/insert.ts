@@ -5,7 +5,7 @@ import type { Tx } from '../../storage/port'
 import { appendChanges } from '../changes/change-log'
 import { noteChanges } from '../changes/tracked-changes'
 import { appendCreations } from '../history/version-log'
-import { addTerms } from '../search/search-index'
+import { addTerms } from '../search/search-terms'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc } from '../store/doc'
 import { getMaintainedIndexes, type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
@@ -95,7 +95,7 @@ export function prepareEntity(model: Model, draft: EntityDraft, time = now()): P
 /** Inserts entities that have passed all checks. @throws StaleBlueprint, Conflict */
 export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEntity[]): Promise<InsertedEntity[]> {
   const [first, ...others] = prepared
-  const { seqs, searched, logged, tracked } = await (first && !others.length
+  const { seqs, indexedUpTo, logged, tracked } = await (first && !others.length
     ? insertRow(tx, model, first)
     : insertRows(tx, model, prepared))
   const index = prepared.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]]))
@@ -103,11 +103,10 @@ export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEnt
     tx.executeMany(INSERT_INDEX_ROW, others.length ? groupByField(index) : index),
     model.historyNumber !== null && appendCreations(tx, model, toCreated(prepared, seqs)),
   ])
-  if (searched)
-    addTerms(
-      tx,
-      prepared.map(({ draft }, n) => [seqs[n]!, toSearchTerms(model, draft.doc)]),
-    )
+  addTerms(
+    tx,
+    prepared.flatMap(({ draft }, n) => (seqs[n]! <= indexedUpTo ? [[seqs[n]!, toSearchTerms(model, draft.doc)]] : [])),
+  )
   if (tracked) noteChanges(tx, model.key, seqs)
   if (logged)
     await appendChanges(

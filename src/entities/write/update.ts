@@ -8,7 +8,7 @@ import { appendChanges, type LoggedEntity, toLogged } from '../changes/change-lo
 import { noteChanges } from '../changes/tracked-changes'
 import type { Owners } from '../history/version'
 import { appendChange, SET_LATEST_VERSION, toNextVersion } from '../history/version-log'
-import { replaceTerms } from '../search/search-index'
+import { replaceTerms } from '../search/search-terms'
 import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc, Doc } from '../store/doc'
 import { getMaintainedIndexes, type IndexSet, toIndexKeys, toIndexRows } from '../store/index-keys'
@@ -88,7 +88,7 @@ export async function replaceEntity(
   model: Model,
   before: LoggedEntity & Owners & LatestVersion & Pick<EntityHeader, 'updated'>,
   row: StoredEntity,
-  { searched, logged, tracked }: BlueprintFeatures,
+  { indexedUpTo, logged, tracked }: BlueprintFeatures,
   { author, at = row.updated, maintained = getMaintainedIndexes(model) }: Replacement = {},
 ) {
   const { seq, user, workspace, shown, keys, updated } = row
@@ -104,7 +104,7 @@ export async function replaceEntity(
   const text = extractDocumentJson(shown)
   const history = historyOf(model)
   const version = history && toNextVersion(history, before, row)
-  if (searched) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(text))]])
+  if (seq <= indexedUpTo) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(text))]])
   if (tracked) noteChanges(tx, model.key, [seq])
   await Promise.all([
     writeIndexRows(tx, withEntity(row, removedRows), withEntity(row, addedRows)),

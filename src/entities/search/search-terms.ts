@@ -1,0 +1,50 @@
+import type { DeferredWrite, Tx } from '../../storage/port'
+
+/**
+ * SQL for up to which number the entities of a blueprint have their words in the index; its parameter is the blueprint's
+ * key. Whoever writes one of these indexes its words; those of the others are left to what builds the index.
+ */
+export const INDEXED_UP_TO = `(select case when w.done < w.upto then w.done else ${Number.MAX_SAFE_INTEGER} end
+  from search_progress w where w.blueprint = ?)`
+
+/** Returns up to which number the entities of a blueprint have their words in the index; 0 for none. */
+export const readIndexedUpTo = async (tx: Pick<Tx, 'query'>, blueprint: string): Promise<number> =>
+  Number((await tx.query(`select ${INDEXED_UP_TO}`, [blueprint]))[0]![0] ?? 0)
+
+/** Replaces the words of entities, at the end of the transaction. */
+export function replaceTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
+  for (const [seq, terms] of entities) tx.defer(writeTerms, seq, { terms, fresh: false })
+}
+
+/** Adds the words of entities that have none yet, at the end of the transaction. */
+export function addTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
+  for (const [seq, terms] of entities) tx.defer(writeTerms, seq, { terms, fresh: true })
+}
+
+/** Removes the words of entities at once, because a new entity may reuse the number. */
+export function removeTerms(tx: Tx, entities: number[]) {
+  for (const seq of entities) tx.defer(writeTerms, seq, undefined)
+  return tx.executeMany(
+    DELETE_TERMS,
+    entities.map((seq) => [seq]),
+  )
+}
+
+const DELETE_TERMS = 'delete from search_words where rowid = ?'
+
+type TermsEntry = { terms: string; fresh: boolean }
+
+/**
+ * Writes all words of a transaction together, because SQLite flushes them to its pages at the end of each savepoint.
+ */
+const writeTerms: DeferredWrite<number, TermsEntry | undefined> = async ({ executeMany }, entries) => {
+  const added = entries.flatMap(([seq, terms]) => (terms ? [{ seq, ...terms }] : []))
+  await executeMany(
+    DELETE_TERMS,
+    added.filter(({ fresh }) => !fresh).map(({ seq }) => [seq]),
+  )
+  await executeMany(
+    'insert into search_words (rowid, words) values (?, ?)',
+    added.map(({ seq, terms }) => [seq, terms]),
+  )
+}
