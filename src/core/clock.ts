@@ -78,8 +78,12 @@ export function parseIsoDateTime(text: string): number | undefined {
   return [text, `${text}Z`].filter(isIsoDateTime).map(Date.parse)[0]
 }
 
+const DAYS_OF_MONTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
 /** Tells whether a text is an existing day as YYYY-MM-DD. `Date` would turn 31 April into 1 May. */
 export function isIsoDate(text: string) {
-  const day = /^\d{4}-\d{2}-\d{2}$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined
-  return !!day && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
+  const [year, month, day] = [Number(text.slice(0, 4)), Number(text.slice(5, 7)), Number(text.slice(8))]
+  const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return day > 0 && day <= (month === 2 && isLeapYear ? 29 : (DAYS_OF_MONTHS[month - 1] ?? 0))
 }

@@ -20,15 +20,27 @@ export const truncatedPrefix = (key: string) => key.slice(0, key.lastIndexOf('\u
 /** Returns the text of an index key, or its beginning and `…`. */
 export const textOf = (key: string) => (isTruncated(key) ? `${truncatedPrefix(key)}…` : key)
 
-const doubleView = new DataView(new ArrayBuffer(8))
-const hex = (word: number) => word.toString(16).padStart(8, '0')
+const doubleBytes = Buffer.alloc(8)
+const doubleView = new DataView(doubleBytes.buffer, doubleBytes.byteOffset, 8)
+const SMALL_NUMBERS = 4_096 // whole numbers from 0 on, whose keys are kept
+const smallNumberKeys: string[] = []
 
 /** Returns the index key of a double: its bits in hexadecimal, ordered as numbers are, without trailing zeros. */
 export function numberKey(value: number): string {
+  if (!(value >= 0 && value < SMALL_NUMBERS && Number.isInteger(value))) return toNumberKey(value)
+  smallNumberKeys[value] ??= toNumberKey(value)
+  return smallNumberKeys[value]
+}
+
+function toNumberKey(value: number): string {
   doubleView.setFloat64(0, value || 0) // -0 is 0
-  const [high, low] = [doubleView.getUint32(0), doubleView.getUint32(4)]
-  const [first, second] = high >>> 31 ? [~high >>> 0, ~low >>> 0] : [(high | 0x80000000) >>> 0, low]
-  return (second ? hex(first) + hex(second) : hex(first)).replace(/0+$/, '')
+  const [high, low] = [doubleView.getInt32(0), doubleView.getInt32(4)]
+  doubleView.setInt32(0, high < 0 ? ~high : high | 0x80000000)
+  if (high < 0) doubleView.setInt32(4, ~low)
+  let end = 8
+  while (doubleBytes[end - 1] === 0) end--
+  const key = doubleBytes.toString('hex', 0, end)
+  return key.endsWith('0') ? key.slice(0, -1) : key
 }
 
 /** Returns the number of an index key. */

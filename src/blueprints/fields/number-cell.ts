@@ -3,6 +3,22 @@ export type DecimalMark = 'point' | 'comma'
 
 const NUMBER_PATTERNS = { point: /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i, comma: /^[+-]?(\d+,?\d*|,\d+)(e[+-]?\d+)?$/i }
 
+const MAX_SHORT_DIGITS = 15 // of which a double holds any number
+
+/** Returns the number of a cell of a few digits and maybe a minus sign, which most cells of numbers are, or undefined. */
+export function readShortInteger(cell: string): number | undefined {
+  const isNegative = cell.startsWith('-')
+  const start = isNegative ? 1 : 0
+  if (cell.length === start || cell.length > start + MAX_SHORT_DIGITS) return
+  let value = 0
+  for (let at = start; at < cell.length; at++) {
+    const digit = cell.charCodeAt(at) - 48
+    if (digit < 0 || digit > 9) return
+    value = 10 * value + digit
+  }
+  return isNegative ? -value : value
+}
+
 /** Returns the number of a cell with a decimal point and without a plus sign, or undefined when it is none. */
 export function readNumber(cell: string, { decimal }: { decimal: DecimalMark }): string | undefined {
   const text = cell.trim()

@@ -2,7 +2,7 @@ import { isExact } from '../../core/exact-numbers'
 import { doubleSum } from './exact-sum'
 import { fieldType } from './field-type'
 import { numberKey, numberOf } from './index-key-codec'
-import { readNumber } from './number-cell'
+import { readNumber, readShortInteger } from './number-cell'
 
 /** A double-precision number. */
 export const number = fieldType<number>({
@@ -18,6 +18,8 @@ export const number = fieldType<number>({
       : undefined,
   bounds: 'value',
   fromCell: (cell, notation) => {
+    const short = readShortInteger(cell)
+    if (short !== undefined) return short
     const text = readNumber(cell, notation)
     return text === undefined || !isExact(text) ? undefined : Number(text)
   },

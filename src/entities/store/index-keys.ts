@@ -50,18 +50,29 @@ const isMaintained = ({ index }: ModelField) => index !== undefined && index.sta
 export function toIndexKeys(model: Model, doc: Record<string, unknown>): IndexKeys {
   const keys: IndexKeys = {}
   let listed = 0
-  for (const field of model.fields) {
+  for (const { field, label, isSingle } of getLabeledFields(model)) {
     const value = doc[field.key]
     if (value === undefined) continue
     const { kind } = field
-    if (isSingleValued(field)) keys[fieldLabel(field)] = kind.toIndexKey!(value)
+    if (isSingle) keys[label] = kind.toIndexKey!(value)
     else if (isNeverIndexed(field)) continue
     else if (kind.toIndexKey)
-      listed += addKeys(keys, fieldLabel(field), new Set((value as unknown[]).map((one) => kind.toIndexKey!(one))))
+      listed += addKeys(keys, label, new Set((value as unknown[]).map((one) => kind.toIndexKey!(one))))
     else for (const [path, values] of collectParts(value)) listed += addKeys(keys, fieldLabel(field, path), values)
   }
   if (listed > MAX_INDEX_ROWS) throwTooManyValues(listed)
   return keys
+}
+
+type LabeledField = { field: ModelField; label: string; isSingle: boolean }
+const labeledFields = new WeakMap<Model, LabeledField[]>()
+
+function getLabeledFields(model: Model): LabeledField[] {
+  const existing = labeledFields.get(model)
+  if (existing) return existing
+  const fields = model.fields.map((field) => ({ field, label: fieldLabel(field), isSingle: isSingleValued(field) }))
+  labeledFields.set(model, fields)
+  return fields
 }
 
 function addKeys(keys: IndexKeys, label: string, values: Set<string>) {
@@ -70,13 +81,16 @@ function addKeys(keys: IndexKeys, label: string, values: Set<string>) {
 }
 
 /** The indexes that an entity may have rows in. All fields count without `fields`. */
-export type IndexSet = Partial<Pick<MaintainedIndexes, 'compound'>> & { fields?: { has(number: number): boolean } }
+export type IndexSet = Partial<Pick<MaintainedIndexes, 'compound'>> & {
+  fields?: Pick<ReadonlySet<number>, 'has' | 'size'>
+}
 
 /** Returns the rows that an entity with these keys and owners has in some indexes; without owners, not in compound ones. */
 export function toIndexRows({ fields, compound = [] }: IndexSet, keys: IndexKeys, owners?: Owners): IndexRow[] {
   const rows = owners
     ? compound.map((index) => toCompoundRow(index, keys, owners)).filter((row) => row !== undefined)
     : []
+  if (fields?.size === 0) return rows
   for (const label in keys) {
     const values = keys[label]!
     const dot = label.indexOf('.')

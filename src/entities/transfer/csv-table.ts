@@ -11,6 +11,8 @@ import { CsvDialect, type CsvOptions, describeSeparator } from './csv-dialect'
 export class CsvTable {
   readonly dialect: CsvDialect
   #columns?: CsvColumn[]
+  /** The columns without a name. */
+  #unnamed: number[] = []
   /** The paths into objects that columns fill. */
   parts: string[][] | undefined
   #rows = 0
@@ -44,6 +46,7 @@ export class CsvTable {
     const cells = parseCells(text, separator) ?? throwMalformedLine('Check its quotes.')
     if (!this.#columns) {
       this.#columns = parseColumns(this.model, this.actor, cells, this.notation)
+      this.#unnamed = this.#columns.flatMap(({ name }, n) => (name ? [] : [n]))
       const parts = this.#columns.flatMap(({ path }) => (path ? [path] : []))
       if (parts.length) this.parts = parts
       return
@@ -51,7 +54,7 @@ export class CsvTable {
     if (isBlank(cells, text)) return
     this.#rows++
     if (cells.length !== this.#columns.length) this.#assertLength(cells, text)
-    for (const [n, { name }] of this.#columns.entries()) if (!name && cells[n]) this.#assertRunningNumber(cells[n], n)
+    for (const n of this.#unnamed) if (cells[n]) this.#assertRunningNumber(cells[n], n)
     return toDocument(this.#columns, cells)
   }
 

@@ -4,7 +4,12 @@ import type { CheckpointRequest } from './checkpoint-worker'
 import type { drivers } from './drivers'
 
 const CHECKPOINT_STATEMENTS = 10_000 // since the last checkpoint: about 20 MB of log
-const BLOCKING_CHECKPOINT_STATEMENTS = 40_000
+/** From here on the log is made to start over, and from there on writes wait until it does. */
+const [LONG_LOG_STATEMENTS, MAX_LOG_STATEMENTS] = [20_000, 160_000]
+const SHORT_CHECKPOINT_MS = 3
+/** A checkpoint that takes longer than this part of the one before does not become much shorter. */
+const CONVERGED_PART = 0.7
+const MAX_LAST_STATEMENTS = 1_000 // that writes wait for
 
 const MAX_CHECKPOINT_WAIT_MS = 5_000
 
@@ -14,6 +19,9 @@ type FileState = {
   /** bytes */
   longestLog: number
   running?: Promise<void>
+  /** How long the last checkpoint took (ms), while the log is long, and whether the next one takes hardly less. */
+  lastMs: number
+  isConverged: boolean
 }
 /**
  * The number of statements that a write ran, the length of the log after it (bytes), and the longest that the log
@@ -23,7 +31,8 @@ type WriteSize = { statements: number; log: number; logLimit: number }
 
 /**
  * Checkpoints busy databases. A checkpoint writes thousands of pages and waits for the disk, so it runs in a worker
- * thread while requests are served; only where the log has grown long does the next write wait for it.
+ * thread while requests are served. The log starts over only when nothing was written since the last checkpoint. So once
+ * it is long, one checkpoint follows the other, each of less than the one before, until a write can wait for the last.
  */
 export class CheckpointScheduler {
   #worker?: Worker
@@ -38,19 +47,26 @@ export class CheckpointScheduler {
 
   /** Records what the last write has written, and starts a checkpoint when it is due. Call it between two writes. */
   async recordWrite(file: string, { statements, log, logLimit }: WriteSize) {
-    const state = this.#states.get(file) ?? { pendingStatements: 0, loggedStatements: 0, longestLog: log }
+    const state = this.#states.get(file) ?? {
+      ...{ pendingStatements: 0, loggedStatements: 0, longestLog: log },
+      ...{ lastMs: Number.POSITIVE_INFINITY, isConverged: false },
+    }
     this.#states.set(file, state)
     state.pendingStatements += statements
     state.loggedStatements += statements
     // A log that starts over keeps its length, so only a growing one shows how much it holds.
     const grown = log > state.longestLog ? log : 0
     state.longestLog = Math.max(state.longestLog, log)
-    if (state.pendingStatements < CHECKPOINT_STATEMENTS && grown < logLimit / 2) return
-    state.running ??= this.#checkpoint(file, state)
-    if (state.loggedStatements < BLOCKING_CHECKPOINT_STATEMENTS && grown < logLimit) return
-    // The log starts over only when nothing was written since the last checkpoint; most of it is copied already.
+    const isLong = state.loggedStatements >= LONG_LOG_STATEMENTS || grown >= logLimit / 2
+    if (state.pendingStatements < CHECKPOINT_STATEMENTS && !isLong) return
+    const isTooLong = state.loggedStatements >= MAX_LOG_STATEMENTS || grown >= logLimit
+    const isLast = isLong && !state.running && state.isConverged && state.pendingStatements < MAX_LAST_STATEMENTS
+    if (!isLast && !isTooLong) {
+      state.running ??= this.#checkpoint(file, state, isLong)
+      return
+    }
     await state.running
-    await this.#checkpoint(file, state)
+    await this.#checkpoint(file, state, false)
     state.loggedStatements = 0
   }
 
@@ -80,12 +96,15 @@ export class CheckpointScheduler {
     for (const { resolve } of this.#waiting.values()) resolve()
   }
 
-  async #checkpoint(file: string, state: FileState) {
-    const covered = state.pendingStatements
+  async #checkpoint(file: string, state: FileState, isLong: boolean) {
+    const [covered, startedAt] = [state.pendingStatements, performance.now()]
     const done = this.#waiting.get(file)?.promise ?? this.#requestCheckpoint(file)
     // A slow disk must not delay the next write for longer: the log grows, and SQLite checkpoints it by itself in the
     // end.
     await Promise.race([done, Bun.sleep(MAX_CHECKPOINT_WAIT_MS)])
+    const ms = performance.now() - startedAt
+    state.isConverged = isLong && (ms <= SHORT_CHECKPOINT_MS || ms > CONVERGED_PART * state.lastMs)
+    state.lastMs = isLong ? ms : Number.POSITIVE_INFINITY
     state.pendingStatements -= covered
     state.running = undefined
   }
