@@ -229,6 +229,6 @@ export class BatchExecutor {
 }
 
 const UPDATES_PER_READ = 50 // entities at a time, so that readers get their turn
-const CREATES_PER_WRITE = 125 // entities at a time, so that others get their turn
+const CREATES_PER_WRITE = 128 // entities at a time, so that others get their turn
 const CREATES_PER_REMOTE_WRITE = 1_000 // where the thread is free while the database works, fewer round trips are better
 const MAX_WAIT_MS = 500 // that a transaction lasts longer for the turns of others, as it must end before its deadline

@@ -31,6 +31,7 @@ const quoteCell = (cell: string, quoted: RegExp) => (quoted.test(cell) ? `"${cel
 
 /** Returns the cells of a row without its line break, or undefined when its quotes are malformed. */
 export function parseCells(row: string, separator: Separator): string[] | undefined {
+  if (!row.includes('"')) return row.split(separator)
   const cells: string[] = []
   for (let at = 0; ; ) {
     if (row[at] !== '"') {

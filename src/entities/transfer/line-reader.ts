@@ -72,6 +72,13 @@ export class LineReader {
     if (!this.dialect) return chunk.indexOf(LF, from)
     const [lineBreak, separator] = [this.#lineBreak, this.#separator]
     let at = this.#state
+    if (at !== 'quotes') {
+      const [end, quote] = [chunk.indexOf(lineBreak, from), chunk.indexOf(QUOTE, from)]
+      if (end >= 0 && (quote < 0 || quote > end)) {
+        this.#state = 'start of cell'
+        return end
+      }
+    }
     for (let n = from; n < chunk.length; n++) {
       const byte = chunk[n]
       if (at === 'quotes') {
