@@ -261,6 +261,17 @@ describe.each(engines)('%s: DatabasePool', (_, engine) => {
     expect(await store.db.$count(things)).toBe(8)
   })
 
+  test('executeMany returns what each of many inserted rows returns, and stores none of them after a conflict', async () => {
+    const store = fresh()
+    const insert = 'insert into things (id, count) values (?, ?) returning id, count'
+    const rows = range(203).map((n) => [`${n}`, 7 * n])
+    const returned = await store.write((tx) => tx.executeMany(insert, rows))
+    expect(returned.toSorted(([one], [other]) => Number(one) - Number(other))).toEqual(rows)
+    const taken = [...range(100).map((n) => [`new${n}`, n]), ['150', 0]]
+    expect(await errorOf(store.write((tx) => tx.executeMany(insert, taken)))).toBeInstanceOf(Conflict)
+    expect(await store.db.$count(things)).toBe(203)
+  })
+
   test('U+0000 in a parameter is refused with 400 INVALID_INPUT, and nothing is stored', async () => {
     const store = fresh()
     const nul = { status: 400, code: 'INVALID_INPUT' }
