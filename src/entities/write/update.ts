@@ -1,6 +1,6 @@
 import { readMaintainedIndexes } from '../../blueprints/field-indexes'
 import { historyOf } from '../../blueprints/history'
-import { isAltering, type Model, pendingModelOf } from '../../blueprints/model'
+import { isAltering, type Model, type ModelField, pendingModelOf } from '../../blueprints/model'
 import type { Caller } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
@@ -104,7 +104,7 @@ export async function replaceEntity(
   const text = extractDocumentJson(shown)
   const history = historyOf(model)
   const version = history && toNextVersion(history, before, row)
-  if (seq <= indexedUpTo) replaceTerms(tx, [[seq, toSearchTerms(model, JSON.parse(text))]])
+  if (seq <= indexedUpTo) replaceDifferingTerms(tx, model, before, row)
   if (tracked) noteChanges(tx, model.key, [seq])
   await Promise.all([
     writeIndexRows(tx, withEntity(row, removedRows), withEntity(row, addedRows)),
@@ -117,6 +117,13 @@ export async function replaceEntity(
     ]),
     logged && appendChanges(tx, model.key, [{ before: toLogged(before, model), after: toLogged(row, model) }]),
   ])
+}
+
+/** Replaces the words of an entity whose texts differ. In an alteration, other words than those before may be indexed. */
+function replaceDifferingTerms(tx: Tx, model: Model, before: LoggedEntity, { seq, shown }: StoredEntity) {
+  const [old, doc] = [before.shown, shown].map((text) => JSON.parse(extractDocumentJson(text)) as Doc)
+  const differs = ({ key, kind }: ModelField) => kind.isSearchable && !Bun.deepEquals(old![key], doc![key])
+  if (model.alteration || model.fields.some(differs)) replaceTerms(tx, [[seq, toSearchTerms(model, doc!)]])
 }
 
 /** Returns the keys of the fields that differ, for the event of a change, without those that not everybody may read. */

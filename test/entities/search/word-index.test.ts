@@ -96,6 +96,29 @@ test('words of entities that are created and removed all the time while they are
   expect(await countRows('search_words')).toBe(await countRows('entities'))
 })
 
+test('an update indexes words only of an entity whose texts differ', async () => {
+  const fixture = await createThingsFixture([
+    { key: 'title', type: 'string' },
+    { key: 'price', type: 'integer' },
+  ])
+  const { as, path, tenant } = fixture
+  const admin = as('admin')
+  await importThings(fixture, [{ identifier: 'one', title: 'Heron', price: 1 }])
+  await indexWords(fixture)
+  // PostgreSQL tells which transaction has written a row.
+  const written = process.env.TEST_DATABASE_URL
+    ? 'select xmin::text from search_words order by rowid'
+    : 'select id, block from search_words_data order by id'
+  const readWritten = async () => (await tenant.db.query(written)).join()
+  const before = await readWritten()
+  expect((await admin.put(`${path}/one`, { price: 2 })).status).toBe(200)
+  expect(await readWritten()).toBe(before)
+  expect((await admin.put(`${path}/one`, { title: 'Egret' })).status).toBe(200)
+  expect(await readWritten()).not.toBe(before)
+  const search = async (word: string) => identifiers((await admin.get(`${path}?$q=${word}`)).body)
+  expect([await search('heron'), await search('egret')]).toEqual([[], ['one']])
+})
+
 test('a slice takes fewer rows after a slow write, and at most twice as many after a fast one', () => {
   const size = new SliceSize(20, 500)
   const sizeAfter = (ms: number) => {
