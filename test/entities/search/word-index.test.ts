@@ -36,7 +36,7 @@ const withHalfAnIndex = ({ tenant }: { tenant: Tenant }, last: string, work: (do
     await work(done)
   })
 
-test('while words are indexed, writers index those of indexed entities and leave the others to the index', async () => {
+test('writers index the words of indexed entities, and leave the others to an index that is being built', async () => {
   const fixture = await createFixture()
   const { as, path, tenant } = fixture
   const admin = as('admin')
