@@ -94,7 +94,19 @@ export const writeIndexRows = (tx: Tx, removedRows: unknown[][], addedRows: unkn
 
 /** Returns the rows that only the first list has, and those that only the second has. */
 export function diffRows(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]] {
+  // Most rows are the same, and in the same places.
+  if (one.length === other.length) {
+    const differing = one.flatMap((row, n) => (isSameRow(row, other[n]!) ? [] : [n]))
+    if (!differing.length) return [[], []]
+    if (differing.length < one.length)
+      return diffRows(
+        differing.map((n) => one[n]!),
+        differing.map((n) => other[n]!),
+      )
+  }
   const name = (row: IndexRow) => row.join('\u0000')
   const [left, right] = [new Set(one.map(name)), new Set(other.map(name))]
   return [one.filter((row) => !right.has(name(row))), other.filter((row) => !left.has(name(row)))]
 }
+
+const isSameRow = (one: IndexRow, other: IndexRow) => one[2] === other[2] && one[0] === other[0] && one[1] === other[1]

@@ -13,8 +13,8 @@ const PLAIN_INSERT = /^insert into (\w+) \(([^()]+)\) values (\((?:\?, )*\?\))( 
  * a statement, which takes half of the time where they return something.
  */
 export function* batchInserts(sql: string, rows: unknown[][]): Generator<BatchStatement> {
-  const [, table, names, values = '', returned = ''] = PLAIN_INSERT.exec(sql) ?? []
-  if (!table || rows.length === 1) {
+  const [, table, names, values = '', returned = ''] = rows.length > 1 ? (PLAIN_INSERT.exec(sql) ?? []) : []
+  if (!table) {
     for (const params of rows) yield { sql, params, count: 1 }
     return
   }
