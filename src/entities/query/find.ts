@@ -25,7 +25,7 @@ import {
 } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
 import { sortInSlices } from './slice-sort'
-import { type Condition, isLongText, type Order } from './target'
+import { type Condition, isLongText, isText, type Order } from './target'
 import { findRankedUnindexed } from './unindexed-search'
 
 /**
@@ -78,10 +78,14 @@ export async function find<Row extends unknown[]>(
 }
 
 /** Returns whether the indexes have the order at a place: they do not have that of texts that begin alike. */
-const isExact = (query: Query, place: unknown[] = []) =>
-  !query.order.some(({ target }, n) => isLongText(target, place[n]))
-const areExact = (query: Query, page: unknown[][], columns: number) =>
-  page.every((row) => isExact(query, row.slice(columns)))
+const isExact = (query: Query, place: unknown[] = []) => areExact(query, [place], 0)
+
+/** Returns whether they have it at the places of rows, which come after the columns. */
+function areExact({ order }: Query, page: unknown[][], columns: number): boolean {
+  for (const [n, { target }] of order.entries())
+    if (isText(target)) for (const row of page) if (isLongText(target, row[columns + n])) return false
+  return true
+}
 
 type FindOptions = { limit?: number; after?: CursorPosition; first?: Order; passage?: FilteredPassage }
 
