@@ -146,7 +146,7 @@ async function readList(
     if (isEstimated) headers.set('x-total-count-estimated', 'true')
   } else if (query.count) headers.set('x-total-count', `${await countMatching(db, model, rowScope, query)}`)
   await reportSlowList({ ...ctx, db }, { model, rowScope, query, began })
-  return createJsonResponse(`[${entities}]`, headers)
+  return createJsonResponse(`[${entities}]`, headers, { isLate: !!ctx.place?.cluster })
 }
 
 /**
