@@ -2,7 +2,6 @@ import type { PublicCtx } from '../accounts/context'
 import { getModel } from '../blueprints/blueprints'
 import { historyOf } from '../blueprints/history'
 import type { Model } from '../blueprints/model'
-import { BLUEPRINT_CODE } from '../blueprints/number-sequence'
 import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../blueprints/permissions'
 import { type Awaitable, andThen } from '../core/awaitable'
 import { assertIfMatch, etagOf, isNotModified } from '../core/etag'
@@ -12,6 +11,7 @@ import { parseFlag } from '../core/shapes'
 import { recordCreatedPath } from '../http/idempotency/claim'
 import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
 import type { Db, Tx } from '../storage/port'
+import { DELETE_COLUMNS } from './blueprint-removal'
 import type { EntityUploads } from './form'
 import { getAsOf } from './history/as-of'
 import { eraseRemoved } from './history/version-log'
@@ -26,7 +26,7 @@ import { findIdsWithWords } from './query/unindexed-search'
 import { getQueryString, headersOf, parseResponseShape, readConsistently, withoutPrivilege } from './request'
 import { prepareSearch } from './search/search-index'
 import type { Doc } from './store/doc'
-import { readShown, readStored, type ShownRow } from './store/rows'
+import { readShown, readStored, type ShownRow, type StoredEntity } from './store/rows'
 import { createSerializer, type ResponseShape } from './store/serializer'
 import { computeFields } from './write/computed-fields'
 import { assertEntityFresh, getReadableScopes } from './write/constraints'
@@ -43,6 +43,7 @@ import { assertFilesAccepted, type NamedFiles, resolveFileValues } from './write
 import { limitGuestWrites } from './write/guest-rate-limit'
 import { createChange, createDraft, requireWritable } from './write/input'
 import { insertEntity, toEntityDraft } from './write/insert'
+import { createJointly, updateJointly } from './write/joint-writes'
 import { rethrowConflict, retryOnStale } from './write/retry'
 import { updateEntity } from './write/update'
 
@@ -89,11 +90,14 @@ export async function create(
     await assertQuotaLeft(ctx, 'storage')
     using reservation = await reserveQuota(ctx, 'entities', 1)
     if (uploads) await storeUploads(uploads, model, doc, {}, files)
-    const { row } = await write(async (tx) => {
-      await recordCreatedPath(tx, `/api/blueprints/${key}/entities/${entity._id}`)
-      await uploads?.insert(tx)
-      return insertEntity(tx, model, entity, readable)
-    }).catch(rethrowConflict)
+    const { row } = await write(
+      async (tx) => {
+        await recordCreatedPath(tx, `/api/blueprints/${key}/entities/${entity._id}`)
+        await uploads?.insert(tx)
+        return insertEntity(tx, model, entity, readable)
+      },
+      { joint: createJointly(ctx, model, entity, readable) },
+    ).catch(rethrowConflict)
     reservation?.keep()
     uploads?.keep()
     return respond(model, ctx, row, request, shape, { plan, status: 201 })
@@ -116,8 +120,14 @@ export async function update(
     const [input, shape] = [parseBody(bodies[0], actor), parseResponseShape(model, ctx, request)]
     const readable = { scopes: await getReadableScopes(ctx, model), files }
     const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
-    const computeChange = async (executor: Db) => {
-      const before = await getWritableRow(executor, model, identifier, rowScope, ctx, request)
+    const computeChange = async (executor: Db, stored?: Promise<StoredEntity | undefined>) => {
+      const before = assertWritable(
+        await (stored ?? readStored(executor, model, identifier)),
+        model,
+        rowScope,
+        ctx,
+        request,
+      )
       const { doc, known, ...rest } = createChange(model, ctx, before, input)
       return { before, ...rest, doc: await computeFields(model, doc, known, actor) }
     }
@@ -128,12 +138,26 @@ export async function update(
       const { doc, comparable } = precomputed ?? (await computeChange(db))
       await storeUploads(uploads, model, doc, comparable, files)
     }
-    const { row, sent } = await write(async (tx) => {
-      await uploads?.insert(tx)
-      if (precomputed) await assertEntityFresh(tx, precomputed.before)
-      const { before, sent, ...changed } = precomputed ?? (await computeChange(tx))
+    const apply = async (tx: Tx, computed: ReturnType<typeof computeChange>) => {
+      const { before, sent, ...changed } = await computed
       return { sent, row: await updateEntity(tx, model, before, changed, readable) }
-    })
+    }
+    const { row, sent } = await write(
+      async (tx) => {
+        await uploads?.insert(tx)
+        if (precomputed) await assertEntityFresh(tx, precomputed.before)
+        return apply(tx, precomputed ? Promise.resolve(precomputed) : computeChange(tx))
+      },
+      {
+        joint:
+          uploads || precomputed
+            ? undefined
+            : updateJointly(ctx, model, {
+                identifier,
+                apply: (tx, stored) => apply(tx, computeChange(tx, Promise.resolve(stored))),
+              }),
+      },
+    )
     uploads?.keep()
     return sent
       ? respond(model, ctx, row, request, { ...shape, select: sent })
@@ -238,36 +262,6 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
   return { success: true as const, deletedCount }
 }
 
-/** Returns whether a blueprint has entities. */
-export const hasEntities = async (db: Db, blueprint: string) =>
-  (await db.query(`select 1 from entities where blueprint = ${BLUEPRINT_CODE} limit 1`, [blueprint])).length > 0
-
-/**
- * Removes all entities of a blueprint, a batch at a time. References from other entities do not prevent it. `whenEmpty`
- * runs in a transaction of its own, or with what others have created meanwhile.
- */
-export async function removeAll(ctx: PublicCtx, { key, code }: Model, whenEmpty: (tx: Tx) => Promise<void>) {
-  const removeBatches = (afterBatch: (tx: Tx) => Promise<void> | void) =>
-    deleteInBatches(ctx, async (tx, references, limit) => {
-      const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
-      const batch = (await tx.query(slice, [code, limit])) as DeletedEntityRow[]
-      const removed = await deleteEntities(tx, takeBatch(batch.map((row) => toDeletedEntity(key, row))), {
-        ...{ references, by: ctx, forced: key },
-        // The history ends with its blueprint.
-        erased: { of: ({ blueprint }) => blueprint === key, extent: 'all' },
-      })
-      await afterBatch(tx)
-      return removed.length
-    })
-  // Who follows the changes is told of each removal before the blueprint is gone.
-  await removeBatches(() => {})
-  await removeBatches(async (tx) => {
-    if (!(await hasEntities(tx, key))) await whenEmpty(tx)
-  })
-}
-
-const DELETE_COLUMNS = ['e.seq', 'e.keys', 'e.created', 'e.identifier']
-
 /** Index keys of another form would match other entities, so a long deletion stops. @throws 409 CONFLICT */
 async function assertFormUnchanged(tx: Tx, { key, form }: Model) {
   const [row] = await tx.query('select form from blueprints where key = ?', [key])
@@ -283,7 +277,18 @@ async function getWritableRow(
   ctx: PublicCtx,
   request: Request,
 ) {
-  const row = requireWritable(model, await readStored(executor, model, name), rowScope, ctx)
+  return assertWritable(await readStored(executor, model, name), model, rowScope, ctx, request)
+}
+
+/** Returns a stored row if the caller may change it. @throws 403, 404, 412 */
+function assertWritable(
+  stored: StoredEntity | undefined,
+  model: Model,
+  rowScope: RowScope,
+  ctx: PublicCtx,
+  request: Request,
+) {
+  const row = requireWritable(model, stored, rowScope, ctx)
   assertIfMatch(request, etagOf(row.version, row.updated, model.form))
   return row
 }
@@ -301,10 +306,11 @@ function respond(
   // A populated entity has no ETag, because it also changes with entities that its version does not cover.
   if (plan)
     return readFairly(ctx, request, (db) => populateOne({ ...ctx, db }, plan, shape, shown), threaded).then((body) =>
-      createJsonResponse(body, headers, { status }),
+      createJsonResponse(body, headers, { status, isLate: !!ctx.place?.cluster }),
     )
   const etag = etagOf(version, updated, model.form)
   if (request.method === 'GET' && isNotModified(request, etag))
     return createJsonResponse(null, headers, { status: 304, etag })
-  return createJsonResponse(createSerializer(model, ctx.actor, shape)(shown), headers, { status, etag })
+  const isLate = !!ctx.place?.cluster
+  return createJsonResponse(createSerializer(model, ctx.actor, shape)(shown), headers, { status, etag, isLate })
 }

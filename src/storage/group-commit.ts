@@ -2,13 +2,15 @@ import { measureThreadHold } from '../core/event-loop'
 import type { Histogram } from '../core/histogram'
 import { bindTrace, runInTrace } from '../core/trace'
 import { Busy, DiskFailure, StorageFull, TransactionAborted } from './errors'
-import type { Database, Defer, DeferredWrite, Executor, RunQuery, WriteOptions } from './port'
+import type { Database, Defer, DeferredWrite, Executor, JointWork, RunQuery, WriteOptions } from './port'
 
 type OnVisible = (act: () => void) => void
-type WriteWork<T> = (executor: Executor & { defer: Defer; onVisible: OnVisible }) => Promise<T>
+type UnitExecutor = Executor & { defer: Defer; onVisible: OnVisible }
+type WriteWork<T> = (executor: UnitExecutor) => Promise<T>
+type UnitOptions = Omit<WriteOptions, 'joint'> & { joint?: JointWork<unknown, UnitExecutor> }
 type WriteUnit = PromiseWithResolvers<unknown> & {
   work: WriteWork<unknown>
-  options: WriteOptions
+  options: UnitOptions
   /** What runs when readers see the commit. */
   actions: (() => void)[]
   value?: unknown
@@ -16,6 +18,7 @@ type WriteUnit = PromiseWithResolvers<unknown> & {
 }
 
 const MAX_WAITING_UNITS = 1_000 // beyond that a write is 503 BUSY
+const MAX_JOINT_UNITS = 100 // units that are done together
 const BATCH_WINDOW_MS = 10 // an older transaction takes no more units, or its first would wait forever
 /** How long background work pauses while others write, as a multiple of what its last transaction took. */
 const BACKGROUND_PAUSE_FACTOR = 3
@@ -25,7 +28,8 @@ const MAX_BACKGROUND_PAUSE_MS = 500
  * The only writer of a tenant. Units that arrive while another runs share its transaction, each in a savepoint of its
  * own, and are acknowledged together after one COMMIT, which spreads the cost of a durable write. While the disk syncs
  * one transaction, the next one runs. The first unit needs no savepoint, for which an engine would keep a copy of every
- * page: when it fails, the whole transaction is rolled back, which holds nothing else yet.
+ * page: when it fails, the whole transaction is rolled back, which holds nothing else yet. Units that can be done together
+ * are one, until that fails.
  */
 export class GroupCommitWriter {
   #queue: WriteUnit[] = []
@@ -46,7 +50,7 @@ export class GroupCommitWriter {
   ) {}
 
   /** Background work waits before its turn, as long as others write. */
-  write<T>(work: WriteWork<T>, options: WriteOptions = {}): Promise<T> {
+  write<T>(work: WriteWork<T>, options: UnitOptions = {}): Promise<T> {
     if (options.background) return this.#waitForPause().then(() => this.#enqueue(work, options))
     this.#writes++
     return this.#enqueue(work, options)
@@ -56,7 +60,7 @@ export class GroupCommitWriter {
     while (this.#pausedUntil > performance.now()) await Bun.sleep(this.#pausedUntil - performance.now())
   }
 
-  #enqueue<T>(work: WriteWork<T>, options: WriteOptions): Promise<T> {
+  #enqueue<T>(work: WriteWork<T>, options: UnitOptions): Promise<T> {
     if (this.#waiting >= MAX_WAITING_UNITS) return Promise.reject(new Busy())
     // The writer runs the units of many callers.
     const unit = { ...Promise.withResolvers<unknown>(), work: bindTrace(work), options, actions: [] }
@@ -132,10 +136,37 @@ export class GroupCommitWriter {
       if (!this.#queue.length) await new Promise(setImmediate)
       const unit = this.#queue[0]
       if (!unit || ((unit.options.exclusive || unit.options.background) && units.length)) return
-      this.#queue.shift()
-      units.push(unit)
-      await this.#runUnit(executor, unit, units.length === 1, deferred)
+      const joint = this.#takeJoint()
+      units.push(...joint)
+      if (joint.length > 1) await this.#runJoint(executor, joint, deferred)
+      else await this.#runUnit(executor, unit, units.length === 1, deferred)
     }
+  }
+
+  /** Takes the next unit from the queue, and those behind it that are done together with it. */
+  #takeJoint(): WriteUnit[] {
+    const kind = this.#queue[0]?.options.joint?.kind
+    const end = kind === undefined ? 1 : this.#queue.findIndex(({ options }) => options.joint?.kind !== kind)
+    return this.#queue.splice(0, Math.min(end < 0 ? this.#queue.length : end, MAX_JOINT_UNITS))
+  }
+
+  /** Runs units of one kind together, or each on its own when that fails. */
+  async #runJoint(executor: Executor, units: WriteUnit[], deferred: DeferredWrites) {
+    const [first] = units as [WriteUnit]
+    const inputs = units.map(({ options }) => options.joint?.input)
+    const work: WriteWork<unknown> = async (writer) => {
+      const results = await first.options.joint?.run(writer, inputs)
+      if (!results) throw new Error('These units cannot be done together.')
+      return results
+    }
+    const joint: WriteUnit = { ...first, work }
+    await this.#runUnit(executor, joint, false, deferred)
+    if (joint.failure) {
+      for (const unit of units) await this.#runUnit(executor, unit, false, deferred)
+      return
+    }
+    for (const [n, unit] of units.entries()) unit.value = (joint.value as unknown[])[n]
+    first.actions = joint.actions
   }
 
   async #runUnit({ query, executeMany }: Executor, unit: WriteUnit, isFirst: boolean, deferred: DeferredWrites) {

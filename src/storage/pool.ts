@@ -286,15 +286,18 @@ export class DatabasePool {
   ): Promise<T> {
     const began = performance.now()
     let actions: ((db: Db) => void)[] = []
-    const result = await writer.write((executor) => {
+    const begin = (executor: Parameters<Parameters<GroupCommitWriter['write']>[0]>[0]) => {
       // The engine may repeat the work, so its actions start over.
       actions = []
       const query = timeStatements(executor.query, place, this.limits.slowAfter ?? 0)
       const afterCommit: AfterCommit = (act) => void actions.push(act)
-      return work(
-        createDb(query, { ...executor, afterCommit, onVisible: (act) => executor.onVisible(() => act(read)) }),
-      )
-    }, options)
+      return createDb(query, { ...executor, afterCommit, onVisible: (act) => executor.onVisible(() => act(read)) })
+    }
+    const { joint, ...others } = options ?? {}
+    const result = await writer.write((executor) => work(begin(executor)), {
+      ...others,
+      ...(joint && { joint: { ...joint, run: (executor, inputs) => joint.run(begin(executor), inputs) } }),
+    })
     databaseStatistics[engineOf(place)].writes.record((performance.now() - began) / 1_000)
     for (const act of actions) act(read)
     return result

@@ -39,6 +39,17 @@ export type WriteOptions = {
   background?: boolean
   onWritten?: (ms: number) => void
   onThreadHeld?: (ms: number) => void
+  joint?: JointWork
+}
+
+/**
+ * How work is done together with other work of its kind that waits at the same time, in fewer statements. `run` gets the
+ * inputs of all and returns their results in order. When it fails, or returns undefined, each is done on its own.
+ */
+export type JointWork<Input = unknown, Writer = Tx> = {
+  kind: string
+  input: Input
+  run(writer: Writer, inputs: Input[]): Promise<unknown[] | undefined>
 }
 
 /**

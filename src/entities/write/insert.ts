@@ -115,9 +115,10 @@ export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEnt
       prepared.map(({ shown, draft }) => ({ after: { shown, keys: JSON.stringify(draft.keys) } })),
     )
   if (model.dispatchers?.create) {
-    const actor = prepared[0]?.draft.by
-    const events = prepared.map(({ draft }) => ({ ...draft, version: 1 }))
-    await emitEntityEvents(tx, { tenant: model.tenant, actor }, 'create', model.key, events)
+    for (const [actor, group] of Map.groupBy(prepared, ({ draft }) => draft.by)) {
+      const events = group.map(({ draft }) => ({ ...draft, version: 1 }))
+      await emitEntityEvents(tx, { tenant: model.tenant, actor }, 'create', model.key, events)
+    }
   }
   return prepared.map(({ time, shown, draft: { user, workspace } }, n) => ({
     seq: seqs[n]!,

@@ -1,0 +1,55 @@
+import type { PublicCtx } from '../../accounts/context'
+import type { Model } from '../../blueprints/model'
+import type { JointWork, Tx } from '../../storage/port'
+import type { StoredEntity } from '../store/rows'
+import { insertBulk, readStoredByNames } from '../transfer/bulk-insert'
+import { SizeLimit } from '../transfer/size-limit'
+import type { ReadableTargets } from './constraints'
+import type { EntityDraft } from './insert'
+
+/** Returns how an entity is created together with others that wait; undefined when its checks depend on the others. */
+export function createJointly(
+  { place }: PublicCtx,
+  model: Model,
+  draft: EntityDraft,
+  readable: ReadableTargets,
+): JointWork | undefined {
+  if (!place?.cluster || model.limitations?.length || model.fileFields.length) return
+  return {
+    kind: `create ${nameOf(model)} ${JSON.stringify([...readable.scopes])}`,
+    input: draft,
+    run: (tx, drafts) => insertBulk(tx, model, drafts as EntityDraft[], readable, new SizeLimit()),
+  }
+}
+
+/** A change of an entity, which `apply` makes to what is stored. */
+type Change<T> = { identifier: string; apply(tx: Tx, before: StoredEntity | undefined): Promise<T> }
+
+/** Returns how an entity is changed together with others that wait; undefined when its checks depend on the others. */
+export function updateJointly<T>({ place }: PublicCtx, model: Model, change: Change<T>): JointWork | undefined {
+  if (!place?.cluster || model.limitations?.length || model.fields.some(({ unique }) => unique)) return
+  return {
+    kind: `update ${nameOf(model)}`,
+    input: change,
+    run: (tx, changes) => applyAll(tx, model, changes as Change<T>[]),
+  }
+}
+
+async function applyAll<T>(tx: Tx, model: Model, changes: Change<T>[]): Promise<T[] | undefined> {
+  const found = await readStoredByNames(
+    tx,
+    model,
+    changes.map(({ identifier }) => identifier),
+  )
+  const stored = changes.map(({ identifier }) => found.get(identifier))
+  // The second change of an entity is one of what the first has made of it.
+  if (new Set(stored.map((row) => row?.seq)).size < changes.length) return
+  const settled = await Promise.allSettled(changes.map(({ apply }, n) => apply(tx, stored[n])))
+  return settled.map((one) => {
+    if (one.status === 'rejected') throw one.reason
+    return one.value
+  })
+}
+
+/** Names a model as those that are checked against it see it: another version is another kind. */
+const nameOf = ({ _id, version, indexing, form }: Model) => `${_id} ${version} ${indexing} ${form}`
