@@ -89,6 +89,7 @@ const ERROR_BY_CODE: Record<string, new (cause: unknown) => Error> = {
   '57P01': TransactionAborted, // admin_shutdown
   '57P02': TransactionAborted, // crash_shutdown
   '57P03': TransactionAborted, // cannot_connect_now
+  '26000': TransactionAborted, // invalid_sql_statement_name: the session is another one than it was
   '08P01': TransactionAborted, // protocol_violation, as poolers call a server that went away
   ECONNRESET: TransactionAborted,
   EPIPE: TransactionAborted,
@@ -96,6 +97,8 @@ const ERROR_BY_CODE: Record<string, new (cause: unknown) => Error> = {
 
 // The errors of `pg` about a lost connection have no code.
 const CONNECTION_LOST_MESSAGE = /^(Connection terminated|Client has encountered a connection error|Query read timeout)/
+// A table was altered since the statement was prepared: another connection does not know it yet.
+const OUTDATED_PLAN_MESSAGE = 'cached plan must not change result type'
 // Also a protocol violation, but caused by our own statement.
 const PARAMETER_COUNT_MESSAGE = /^bind message supplies \d+ parameters/
 
@@ -104,6 +107,7 @@ export function toStorageError(error: unknown): Error {
   if (error instanceof Problem || error instanceof ConfigError || error instanceof StorageFault) return error
   const { code = '', message = '' } = error as { code?: string; message?: string }
   if (PARAMETER_COUNT_MESSAGE.test(message)) return new StorageFault(error)
+  if (message === OUTDATED_PLAN_MESSAGE) return new TransactionAborted(error)
   if (code.startsWith('SQLITE_CORRUPT')) return new DatabaseDamaged(error)
   if (code.startsWith('SQLITE_IOERR')) return new DiskFailure(error)
   return new (ERROR_BY_CODE[code] ?? (CONNECTION_LOST_MESSAGE.test(message) ? TransactionAborted : StorageFault))(error)

@@ -74,6 +74,7 @@ function clusterOf(name: string): Postgres {
     url,
     deadline: config.ATOLL_WRITE_DEADLINE,
     connections: Bun.isMainThread ? config.ATOLL_DATABASE_CONNECTIONS : CONNECTIONS_PER_READER_THREAD,
+    isCommitFast: config.ATOLL_DURABILITY === 'normal',
     commitCounters,
     isReaderThread: !Bun.isMainThread,
   })

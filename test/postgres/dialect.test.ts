@@ -64,14 +64,17 @@ test('toPostgres translates a search for chunks into a ranking by word frequency
   )
 })
 
-test('toPostgres turns a list of 256 texts or more into an array, and leaves shorter lists and numbers as they are', () => {
+test('toPostgres turns a list of 256 texts or numbers or more into an array, and leaves shorter lists as they are', () => {
   const list = (length: number) => Array(length).fill('?').join(', ')
   const values = Array.from({ length: 256 }, (_, at) => `($${at + 1})`).join(', ')
   expect(toPostgres(`select 1 from a where i.value in (${list(256)})`)).toBe(
     `select 1 from a where i.value = any (array(values ${values}))`,
   )
   expect(toPostgres(`select 1 from a where identifier in (${list(64)})`)).toContain('identifier in ($1, ')
-  expect(toPostgres(`select 1 from a where seq in (${list(256)})`)).toContain('seq in ($1, ')
+  expect(toPostgres(`select 1 from a where e.seq in (${list(256)})`)).toBe(
+    `select 1 from a where e.seq = any (array(values ${values.replace('$1', 'cast($1 as bigint)')}))`,
+  )
+  expect(toPostgres(`select 1 from a where seq in (${list(64)})`)).toContain('seq in ($1, ')
 })
 
 test('toMultiRow extends simple inserts and deletes to several rows and returns undefined for others', () => {

@@ -14,6 +14,12 @@ const migrations: Migrations = {
   ],
 }
 
+/** The message of a commit. */
+const COMMIT = '\u000bcommit\0'
+let statements = 0
+/** Makes a statement one that was not asked before, of which not only the name is sent. */
+const anew = (sql: string) => `${sql} /* ${++statements} */`
+
 describe.skipIf(!databaseUrl)('a lost PostgreSQL connection', async () => {
   if (!databaseUrl) return
   const server = databaseUrl
@@ -35,9 +41,9 @@ describe.skipIf(!databaseUrl)('a lost PostgreSQL connection', async () => {
     return store
   }
   const count = async ({ db }: Awaited<ReturnType<typeof createCounter>>) =>
-    (await db.query('select count from counters'))[0]![0]
+    (await db.query(anew('select count from counters')))[0]![0]
   const increment = (store: Awaited<ReturnType<typeof createCounter>>) =>
-    store.write((tx) => tx.query('update counters set count = count + 1 returning count'))
+    store.write((tx) => tx.query(anew('update counters set count = count + 1 returning count')))
 
   test('a connection lost during a read is retried transparently', async () => {
     const store = await createCounter()
@@ -57,21 +63,21 @@ describe.skipIf(!databaseUrl)('a lost PostgreSQL connection', async () => {
 
   test('a connection lost before the commit repeats the write, which takes effect once', async () => {
     const store = await createCounter()
-    cuttingProxy.cut('before', 'insert into commits')
+    cuttingProxy.cut('before', COMMIT)
     await increment(store)
     expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
   })
 
   test('a connection lost after the commit does not repeat the write', async () => {
     const store = await createCounter()
-    cuttingProxy.cut('after', 'insert into commits')
+    cuttingProxy.cut('after', COMMIT)
     await increment(store)
     expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
   })
 
   test('connections lost after the commit and while its outcome is read do not repeat the write', async () => {
     const store = await createCounter()
-    cuttingProxy.cut('after', 'insert into commits')
+    cuttingProxy.cut('after', COMMIT)
     for (const when of ['before', 'after'] as const) cuttingProxy.cut(when, 'select from commits')
     await increment(store)
     expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
@@ -79,7 +85,7 @@ describe.skipIf(!databaseUrl)('a lost PostgreSQL connection', async () => {
 
   test('a write whose outcome cannot be read is refused with 503 BUSY and not repeated', async () => {
     const store = await createCounter()
-    cuttingProxy.cut('after', 'insert into commits')
+    cuttingProxy.cut('after', COMMIT)
     for (let n = 0; n < 3; n++) cuttingProxy.cut('before', 'select from commits')
     expect(await errorOf(increment(store))).toMatchObject({ status: 503, code: 'BUSY' })
     expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
@@ -99,7 +105,7 @@ describe.skipIf(!databaseUrl)('a lost PostgreSQL connection', async () => {
   test('connections lost among 120 writes apply acknowledged writes once and rejected ones not at all', async () => {
     const store = await createCounter()
     for (let n = 0; n < 6; n++) {
-      cuttingProxy.cut(n % 2 ? 'before' : 'after', n % 3 ? 'insert into commits' : 'update counters')
+      cuttingProxy.cut(n % 2 ? 'before' : 'after', n % 3 ? COMMIT : 'update counters')
     }
     const done = await Promise.allSettled(Array.from({ length: 120 }, () => increment(store)))
     expect(await count(store)).toBe(done.filter(({ status }) => status === 'fulfilled').length)

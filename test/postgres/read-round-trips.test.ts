@@ -1,21 +1,44 @@
 import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import pg from 'pg'
-import { Transactions } from '../../src/storage/engines/postgres/transactions'
+import { allowPreparedStatements, Statement, Statements } from '../../src/storage/engines/postgres/statement-group'
+import { type TransactionStart, Transactions } from '../../src/storage/engines/postgres/transactions'
 import { databaseUrl } from '../storage/engines'
 
 describe.skipIf(!databaseUrl)('reads on PostgreSQL', () => {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1, pipeline: true })
+  const pool = new pg.Pool({
+    ...{ connectionString: databaseUrl, max: 1, pipeline: true },
+    onConnect: allowPreparedStatements,
+  })
   afterAll(() => pool.end())
+  const transactions = new Transactions(pool, 1_000)
+  const settings = { statement: new Statement("select set_config('statement_timeout', $1, true)"), params: ['1000'] }
+  const read = (value: string) => ({ sql: 'select cast(? as text)', params: [value] })
 
-  test('a transaction of reads sends its statements in one piece, from its beginning to its end', async () => {
+  /** Runs reads, and returns their rows, and every piece that was sent for them. */
+  async function readAndRecord(start: TransactionStart, statements: Statements, values: string[]) {
     const client = await pool.connect()
     const { stream } = (client as unknown as pg.Client).connection
     client.release()
-    const sent = spyOn(stream, '_write')
-    const transactions = new Transactions(pool, 1_000)
-    const read = (value: string) => ({ sql: 'select cast(? as text)', params: [value] })
-    const results = await transactions.runReads('set local statement_timeout to 1000', [read('one'), read('two')])
-    expect(results.map((result) => result.status === 'fulfilled' && result.value)).toEqual([[['one']], [['two']]])
-    expect(sent.mock.calls.map(([bytes]) => `${bytes}`)).toEqual([expect.stringMatching(/begin.*commit/s)])
+    using sent = spyOn(stream, '_write')
+    const results = await transactions.runReads(start, values.map(read), statements)
+    const rows = results.map((result) => result.status === 'fulfilled' && result.value)
+    return { rows, pieces: sent.mock.calls.map(([bytes]) => `${bytes}`) }
+  }
+
+  test('reads that come together are sent in one piece with what selects the tenant, and from the third time on by name', async () => {
+    const statements = new Statements()
+    for (let times = 1; times <= 3; times++) {
+      const { rows, pieces } = await readAndRecord({ group: [settings] }, statements, ['one', 'two'])
+      expect(rows).toEqual([[['one']], [['two']]])
+      expect(pieces).toEqual([expect.stringContaining('two')])
+      expect(pieces[0]!.includes('select'), `${times}`).toBe(times < 3)
+    }
+  })
+
+  test('a transaction that begins with text is sent in one piece, from its beginning to its end', async () => {
+    const start = { text: 'set local statement_timeout to 1000' }
+    const { rows, pieces } = await readAndRecord(start, new Statements(), ['one', 'two'])
+    expect(rows).toEqual([[['one']], [['two']]])
+    expect(pieces).toEqual([expect.stringMatching(/begin.*commit/s)])
   })
 })

@@ -12,44 +12,81 @@ function readsOf(tenant: string, shares: ReadShares) {
   })
   return {
     read: (...names: string[]) => Promise.all(names.map((name) => batcher.query(name))),
+    /** Has the batcher know that its reads are slow. */
+    async readSlowly() {
+      const slow = batcher.query('slow')
+      await Bun.sleep(SLOW_MS)
+      running.shift()?.end()
+      await slow
+      await Bun.sleep(ACTIVE_MS)
+    },
     running: () => running.map(({ reads }) => reads),
     async endFirst() {
       running.shift()?.end()
-      for (let turns = 0; turns < 10; turns++) await Promise.resolve()
+      await turn()
     },
   }
 }
 
 const CONNECTIONS = 10
+const SLOW_MS = 30
+const ACTIVE_MS = 15 // more than how long a tenant counts as reading
+/** Reads begin after the turn of the event loop in which they come. */
+const turn = () => new Promise(setImmediate).then(() => new Promise(setImmediate))
 
 describe('the transactions in which tenants read', () => {
-  test('a tenant alone reads in four transactions at a time, and reads that wait share the next one', async () => {
+  test('quick reads that come in one turn share a transaction, and slow ones are divided among four', async () => {
     const acme = readsOf('acme', new ReadShares(CONNECTIONS))
-    const answers = acme.read('a', 'b', 'c', 'd', 'e', 'f')
+    acme.read('a', 'b', 'c', 'd', 'e', 'f')
+    await turn()
+    expect(acme.running()).toEqual([['a', 'b', 'c', 'd', 'e', 'f']])
+    await acme.endFirst()
+    await acme.readSlowly()
+    acme.read('a', 'b', 'c', 'd', 'e', 'f')
+    await turn()
+    expect(acme.running()).toEqual([['a', 'b'], ['c'], ['d'], ['e']])
+  })
+
+  test('slow reads that come while a tenant alone reads in four transactions are divided among the next ones', async () => {
+    const acme = readsOf('acme', new ReadShares(CONNECTIONS))
+    await acme.readSlowly()
+    const answers = acme.read('a', 'b', 'c', 'd')
+    await turn()
+    const later = acme.read('e', 'f', 'g', 'h', 'i')
+    await turn()
     expect(acme.running()).toEqual([['a'], ['b'], ['c'], ['d']])
     await acme.endFirst()
     expect(acme.running()).toEqual([['b'], ['c'], ['d'], ['e', 'f']])
-    for (let batches = 0; batches < 4; batches++) await acme.endFirst()
-    expect(await answers).toEqual([[['a']], [['b']], [['c']], [['d']], [['e']], [['f']]])
+    for (let batches = 0; batches < 8; batches++) await acme.endFirst()
+    expect(await answers).toEqual([[['a']], [['b']], [['c']], [['d']]])
+    expect(await later).toEqual([[['e']], [['f']], [['g']], [['h']], [['i']]])
   })
 
   test('a tenant reads in one transaction at a time while another one waits for a read', async () => {
     const shares = new ReadShares(CONNECTIONS)
     const [acme, other] = [readsOf('acme', shares), readsOf('other', shares)]
+    await acme.readSlowly()
     other.read('x')
     await Bun.sleep(20)
-    acme.read('a', 'b', 'c')
+    acme.read('a')
+    await turn()
+    acme.read('b', 'c')
+    await turn()
     expect(acme.running()).toEqual([['a']])
     await acme.endFirst()
-    expect(acme.running()).toEqual([['b', 'c']])
+    expect(acme.running()).toEqual([['b']])
     expect(other.running()).toEqual([['x']])
   })
 
   test('a tenant that reads in four transactions ends all but one of them when another one begins to read', async () => {
     const shares = new ReadShares(CONNECTIONS)
     const [acme, other] = [readsOf('acme', shares), readsOf('other', shares)]
-    acme.read('a', 'b', 'c', 'd', 'e')
+    await acme.readSlowly()
+    acme.read('a', 'b', 'c', 'd')
+    await turn()
+    acme.read('e')
     other.read('x')
+    await turn()
     await acme.endFirst()
     expect(acme.running()).toEqual([['b'], ['c'], ['d']])
     for (let batches = 0; batches < 3; batches++) await acme.endFirst()
@@ -59,10 +96,13 @@ describe('the transactions in which tenants read', () => {
   test('a tenant reads in four transactions again once the last read of the other one is over', async () => {
     const shares = new ReadShares(CONNECTIONS)
     const [acme, other] = [readsOf('acme', shares), readsOf('other', shares)]
+    await acme.readSlowly()
     other.read('x')
+    await turn()
     await other.endFirst()
     await Bun.sleep(20)
     acme.read('a', 'b', 'c', 'd')
+    await turn()
     expect(acme.running()).toEqual([['a'], ['b'], ['c'], ['d']])
   })
 
@@ -71,13 +111,15 @@ describe('the transactions in which tenants read', () => {
     const [acme, other] = [readsOf('acme', shares), readsOf('other', shares)]
     other.read('x')
     acme.read('long')
+    await turn()
     acme.read('quick')
+    await turn()
     expect(acme.running()).toEqual([['long']])
     while (acme.running().length < 2) await Bun.sleep(5)
     expect(acme.running()).toEqual([['long'], ['quick']])
   })
 
-  test('a tenant beside others reads in a transaction for each ten connections, four at most', () => {
+  test('a tenant beside others reads in a transaction for each ten connections, four at most', async () => {
     for (const [connections, count] of [
       [2, 1],
       [10, 1],
@@ -86,8 +128,10 @@ describe('the transactions in which tenants read', () => {
     ] as const) {
       const shares = new ReadShares(connections)
       const [acme, other] = [readsOf('acme', shares), readsOf('other', shares)]
+      await acme.readSlowly()
       other.read('x')
       acme.read('a', 'b', 'c', 'd', 'e')
+      await turn()
       expect(acme.running(), `${connections} connections`).toHaveLength(count)
     }
   })

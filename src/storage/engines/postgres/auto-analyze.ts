@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { BoundedMap } from '../../../core/bounded-map'
+import { runGroup, Statement } from './statement-group'
 
 const FIRST_ANALYZE_ROWS = 1_000 // rows written
 const ANALYZE_GROWTH_FACTOR = 2
@@ -21,8 +22,10 @@ $$`
 /** How many rows a transaction wrote, by table. */
 export type WrittenRows = Map<string, number>
 
+const SET_TENANT = new Statement("select set_config('app.tenant', $1, true)")
+
 /**
- * Analyzes a table of a bucket whenever a tenant's part of it has grown much. PostgreSQL's autovacuum does so once a
+ * Analyzes a table of a bucket whenever a tenant's part of it has doubled. PostgreSQL's autovacuum does so once a
  * minute at most, and by the growth of the whole table; until then the planner expects almost no rows with new values,
  * and joins of a few thousand rows take seconds. A role that does not own the tables leaves them to autovacuum.
  */
@@ -41,18 +44,40 @@ export class AutoAnalyze {
       const key = `${bucket} ${tenant} ${table}`
       const count = this.#counts.get(key) ?? { rows: 0, next: FIRST_ANALYZE_ROWS }
       count.rows += rows
-      if (count.rows >= count.next && this.#analyze(bucket, table)) count.next = count.rows * ANALYZE_GROWTH_FACTOR
+      if (count.rows >= count.next && this.#analyze(bucket, tenant, table, count.rows))
+        count.next = count.rows * ANALYZE_GROWTH_FACTOR
       this.#counts.set(key, count)
     }
   }
 
-  /** Starts to analyze a table, unless that is under way already. Returns whether it was started. */
-  #analyze(bucket: string, table: string): boolean {
+  /**
+   * Starts to analyze a table, unless that is under way already, or the tenant had more rows before than were written.
+   * Returns whether it was started.
+   */
+  #analyze(bucket: string, tenant: string, table: string, written: number): boolean {
     const name = `${pg.escapeIdentifier(bucket)}.${pg.escapeIdentifier(table)}`
     if (this.#analyzing.has(name)) return false
     this.#analyzing.add(name)
     const onDone = () => this.#analyzing.delete(name)
-    this.pool.query(`analyze ${name}`).then(onDone, onDone) // when it fails, plans are worse for a while
+    this.#analyzeGrown(name, tenant, written).then(onDone, onDone) // when it fails, plans are worse for a while
     return true
+  }
+
+  async #analyzeGrown(name: string, tenant: string, written: number) {
+    const client = await this.pool.connect()
+    try {
+      const limit = written * ANALYZE_GROWTH_FACTOR
+      const count = new Statement(
+        `select count(*) from (select from ${name} where tenant_id = $1 limit ${limit}) as counted`,
+      )
+      const { results } = await runGroup(client, [
+        { statement: SET_TENANT, params: [tenant] },
+        { statement: count, params: [tenant] },
+      ])
+      // A table that cannot be counted is analyzed all the same.
+      if (Number(results[1]?.rows[0]?.[0] ?? 0) < limit) await client.query(`analyze ${name}`)
+    } finally {
+      client.release()
+    }
   }
 }

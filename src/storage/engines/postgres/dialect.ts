@@ -18,7 +18,7 @@ export function toPostgres(sql: string): string {
 
 function translate(sql: string): string {
   let parameters = 0
-  const numbered = materializeSubselects(materializeTextLists(sql))
+  const numbered = materializeSubselects(materializeLists(sql))
     // SQLite has the text of a boolean only as JSON.
     .replace(/\b(e\.(?:shown|altered)) -> /g, '$1 ->> ')
     .replace(/(->> )?('(?:[^']|'')*'|"(?:[^"]|"")*"|\?)/g, (_, arrow: string | undefined, part: string) => {
@@ -92,14 +92,17 @@ function materializeSubselects(sql: string): string {
 }
 
 /**
- * Turns each list of 256 texts or more into an array, so that PostgreSQL looks up each text in an index. It knows how long
- * a list is, and prefers to compare a long one with all rows of the tenant, which it expects to be few. Shorter lists stay:
- * they are looked up where there are many rows, and compared faster than arrays where there are few.
+ * Turns each list of 256 texts or numbers of entities or more into an array, so that PostgreSQL looks up each of them in an
+ * index. It knows how long a list is, and prefers to compare a long one with all rows of the tenant, which it expects to be
+ * few. Shorter lists stay: they are looked up where there are many rows, and compared faster than arrays where there are few.
  */
-function materializeTextLists(sql: string): string {
+function materializeLists(sql: string): string {
   return sql.replace(
-    /\b((?:\w+\.)?(?:value|identifier|_id)) in \((\?(?:, \?){255,})\)/g,
-    (_, column: string, list: string) => `${column} = any (array(values (${list.replaceAll(', ', '), (')})))`,
+    /\b((?:\w+\.)?(value|identifier|_id|seq)) in \(\?((?:, \?){255,})\)/g,
+    (_, column: string, name: string, others: string) => {
+      const first = name === 'seq' ? 'cast(? as bigint)' : '?'
+      return `${column} = any (array(values (${first})${others.replaceAll(', ?', ', (?)')}))`
+    },
   )
 }
 

@@ -1,16 +1,26 @@
 import pg from 'pg'
 import type { CommitCounters } from '../../commit-counters'
 import { Busy, DatabaseDamaged } from '../../errors'
-import type { Database, DatabaseLocation, Engine, Migrations, NameClaim, TenantCopyConnection } from '../../port'
+import type {
+  Database,
+  DatabaseLocation,
+  Engine,
+  Executor,
+  Migrations,
+  NameClaim,
+  TenantCopyConnection,
+} from '../../port'
 import { AutoAnalyze } from './auto-analyze'
 import { BatchInserts } from './batch-insert'
 import { migrateBucket, readBucketVersion, TENANT_ROLE } from './buckets'
 import { hasCitus, moveBucketSchema, PROPAGATE_LOCAL_SQL } from './citus'
 import { claimName, isNameClaimed } from './name-claim'
 import { NotifyListener } from './notify-listener'
+import type { BucketStatements } from './query'
 import { ReadBatcher, ReadShares } from './read-batcher'
+import { allowPreparedStatements, Statements } from './statement-group'
 import { openTenantCopy } from './tenant-copy'
-import { assertServed, SELECT_SERVED_SQL, Transactions } from './transactions'
+import { assertServed, SELECT_SERVED_SQL, type TransactionStart, Transactions } from './transactions'
 
 export type PostgresOptions = {
   url: string
@@ -18,6 +28,8 @@ export type PostgresOptions = {
   deadline: number
   /** The most connections of the pool. */
   connections: number
+  /** Whether a commit does not wait for the disk of the server (default: it waits, if the server is configured so). */
+  isCommitFast?: boolean
   /** Counts the commits, and what other processes report, for reader threads. */
   commitCounters?: CommitCounters
   /** Whether this is a reader thread: the main thread counts for it what others write. */
@@ -31,6 +43,20 @@ const CONNECT_TIMEOUT_MS = 1_500 // a longer wait for a connection is 503 BUSY
 // The planner expects few rows of a tenant (`isolate.sql`). With bitmap scans, it would read and sort all of them where an
 // index has the first thousand in order.
 const DISABLE_BITMAP_SCANS_SQL = 'set local enable_bitmapscan to off'
+// The same as `#startStatements`, in one statement that a connection can prepare.
+const SETTINGS_SQL = `select set_config('role', $1, true), set_config('search_path', $2, true),
+  set_config('app.tenant', $3, true), set_config('statement_timeout', $4, true), set_config('enable_bitmapscan', 'off', true)`
+// Features write each statement for one index, whatever its values are, because SQLite plans without them, too. To plan a
+// list anew takes as long as to read it.
+const READ_SETTINGS_SQL = `${SETTINGS_SQL}, set_config('transaction_read_only', 'on', true),
+  set_config('plan_cache_mode', 'force_generic_plan', true)`
+const WRITE_SETTINGS_SQL = `${SETTINGS_SQL}, set_config('lock_timeout', $4, true),
+  set_config('idle_in_transaction_session_timeout', $5, true)`
+const FAST_COMMIT_SQL = "select set_config('synchronous_commit', 'off', true)"
+// A row, unlike an advisory lock, is locked on the node that has the bucket. The policy selects the tenant's own row. With
+// the lock comes whether changes are being captured.
+const LOCK_SQL = `select set_config('app.followed', case when followed > now() then 'yes' else 'no' end, true)
+  from (select followed from tenant_lock where ended is null for update) as lock`
 const NO_TENANT_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Returns the id of the tenant that owns the rows in a bucket. */
@@ -50,7 +76,7 @@ export class Postgres implements Engine {
   #autoAnalyze: AutoAnalyze
   #readShares: ReadShares
   #hasCitus = false
-  #inserts = new Map<string, BatchInserts>()
+  #statements = new Map<string, BucketStatements>()
 
   constructor(private options: PostgresOptions) {
     const { url, deadline, connections, commitCounters } = options
@@ -63,6 +89,7 @@ export class Postgres implements Engine {
       query_timeout: deadline + CONNECT_TIMEOUT_MS,
       keepAlive: true,
       pipeline: true,
+      onConnect: allowPreparedStatements,
     })
     this.#transactions = new Transactions(this.#pool, deadline)
     this.#readShares = new ReadShares(connections)
@@ -80,28 +107,40 @@ export class Postgres implements Engine {
     const { bucket, tenant } = requireBucket(place)
     await this.#migrate(bucket, migrations)
     const start = this.#startStatements(bucket, tenant)
-    await this.#transactions.run(start, async ({ query }) => {
+    const bucketStatements = this.#statementsOf(bucket)
+    const { statements } = bucketStatements
+    const open = async ({ query }: Executor) => {
       if (!place.exists) await query('insert into tenant_lock default values on conflict do nothing')
       const rows = await query(SELECT_SERVED_SQL)
       if (!rows.length)
         throw new DatabaseDamaged(undefined, `The rows of this tenant are missing in the schema "${bucket}".`)
       assertServed(rows)
-    })
-    // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy selects the tenant's own
-    // row. With the lock comes whether changes are being captured.
-    const startExclusive = `${start}; set local lock_timeout to ${this.options.deadline};
-      set local idle_in_transaction_session_timeout to ${this.options.deadline + CONNECT_TIMEOUT_MS};
-      select set_config('app.followed', case when followed > now() then 'yes' else 'no' end, true)
-        from (select followed from tenant_lock where ended is null for update) as lock`
-    const inserts = this.#inserts.get(bucket) ?? new BatchInserts()
-    this.#inserts.set(bucket, inserts)
+    }
+    await this.#transactions.run(start, open, bucketStatements)
+    const settings = [TENANT_ROLE, pg.escapeIdentifier(bucket), tenant, `${this.options.deadline}`]
+    const toGroup = (...group: [sql: string, params: unknown[]][]) =>
+      group.map(([sql, params]) => ({ statement: statements.of(sql), params }))
+    const idleTimeout = this.options.deadline + CONNECT_TIMEOUT_MS
+    const startWrite: TransactionStart = this.#hasCitus
+      ? {
+          text: `${start.text}; set local lock_timeout to ${this.options.deadline};
+            set local idle_in_transaction_session_timeout to ${idleTimeout}; ${LOCK_SQL}`,
+        }
+      : {
+          group: toGroup(
+            [WRITE_SETTINGS_SQL, [...settings, `${idleTimeout}`]],
+            ...(this.options.isCommitFast ? [[FAST_COMMIT_SQL, []] as [string, unknown[]]] : []),
+            [LOCK_SQL, []],
+          ),
+        }
+    const startReads = this.#hasCitus ? start : { group: toGroup([READ_SETTINGS_SQL, settings]) }
     const reads = new ReadBatcher(tenant, this.#readShares, (questions) =>
-      this.#transactions.runReads(start, questions),
+      this.#transactions.runReads(startReads, questions, statements),
     )
     return {
       query: reads.query,
       transaction: async (work, onVisible) => {
-        const written = await this.#transactions.runWithRetries(startExclusive, work, inserts)
+        const written = await this.#transactions.runWithRetries(startWrite, work, bucketStatements)
         onVisible?.()
         this.options.commitCounters?.add(tenant)
         this.#autoAnalyze.recordRows(bucket, tenant, written)
@@ -147,16 +186,17 @@ export class Postgres implements Engine {
   async retire(place: DatabaseLocation, { postgres: migrations }: Migrations) {
     const { bucket, tenant } = requireBucket(place)
     await this.#migrate(bucket, migrations)
-    await this.#transactions.run(this.#startStatements(bucket, tenant), async ({ query }) => {
+    const end = async ({ query }: Executor) => {
       await query('insert into tenant_lock default values on conflict do nothing')
       await query('update tenant_lock set ended = ?, moved = null', [Date.now()])
-    })
+    }
+    await this.#transactions.run(this.#startStatements(bucket, tenant), end, this.#statementsOf(bucket))
   }
 
   async openTenantCopy(place: DatabaseLocation, { postgres: migrations }: Migrations): Promise<TenantCopyConnection> {
     const { bucket, tenant } = requireBucket(place)
     await this.#migrate(bucket, migrations)
-    return openTenantCopy(await this.#connect(), this.#startStatements(bucket, tenant))
+    return openTenantCopy(await this.#connect(), this.#startStatements(bucket, tenant).text)
   }
 
   /** Returns undefined when another process has claimed the name. */
@@ -199,8 +239,17 @@ export class Postgres implements Engine {
   /** Returns the settings of a transaction. They end with it, so connections may come from a pooler. */
   #startStatements(bucket: string, tenant: string) {
     const { deadline } = this.options
-    return `${this.#hasCitus ? PROPAGATE_LOCAL_SQL : ''}set local role ${TENANT_ROLE}; set local search_path to ${pg.escapeIdentifier(bucket)};
+    const text = `${this.#hasCitus ? PROPAGATE_LOCAL_SQL : ''}set local role ${TENANT_ROLE}; set local search_path to ${pg.escapeIdentifier(bucket)};
       set local app.tenant to ${pg.escapeLiteral(tenant)}; set local statement_timeout to ${deadline}; ${DISABLE_BITMAP_SCANS_SQL}`
+    return { text }
+  }
+
+  #statementsOf(bucket: string): BucketStatements {
+    const existing = this.#statements.get(bucket)
+    if (existing) return existing
+    const created = { statements: new Statements(), inserts: new BatchInserts() }
+    this.#statements.set(bucket, created)
+    return created
   }
 
   async #migrate(bucket: string, migrations: string[]) {

@@ -3,25 +3,24 @@ import { toChunks } from '../../../core/chunks'
 import { toStorageError } from '../../errors'
 import type { BatchInserts } from './batch-insert'
 import { toMultiRow, toPostgres } from './dialect'
+import { runGroup, Statement, type StatementResult, Statements } from './statement-group'
 
 /**
  * Runs a statement of the engines' common dialect and returns its rows as arrays.
  * @throws the error as one of `errors.ts`
  */
 export const runQuery = async (client: pg.ClientBase, sql: string, values?: unknown[]): Promise<unknown[][]> =>
-  (await runStatement(client, sql, values)).rows
+  (await runStatement(client, new Statement(toPostgres(sql)), values)).rows
 
-/** Runs a statement like `runQuery`, and returns how many rows it wrote beside the rows that it returns. */
-export const runStatement = (client: pg.ClientBase, sql: string, values?: unknown[]) =>
-  runTranslated(client, toPostgres(sql), values)
-
-async function runTranslated(client: pg.ClientBase, text: string, values?: unknown[]) {
-  try {
-    const { rows, command, rowCount } = await client.query<unknown[]>({ text, values, rowMode: 'array' })
-    return { rows, written: command === 'SELECT' ? 0 : (rowCount ?? 0) }
-  } catch (error) {
-    throw toStorageError(error)
-  }
+/** Runs a statement, and returns how many rows it wrote beside the rows that it returns. @throws as `runQuery` does */
+export async function runStatement(
+  client: pg.ClientBase,
+  statement: Statement,
+  params?: unknown[],
+): Promise<StatementResult> {
+  const { results, error } = await runGroup(client, [{ statement, params }])
+  if (error) throw toStorageError(error)
+  return results[0]!
 }
 
 const WRITTEN_TABLE = /^\s*(?:insert into|update|delete from) "?(\w+)/
@@ -33,25 +32,33 @@ export const writtenTable = (sql: string): string | undefined => WRITTEN_TABLE.e
 // its conditions.
 const MAX_ROWS_PER_STATEMENT = { values: 500, conditions: 50 }
 
+/** What the statements of a bucket are made with. */
+export type BucketStatements = { statements: Statements; inserts?: BatchInserts }
+
 /**
  * Runs a statement for many rows, and returns what it returns for them. Insertions and deletions by key are combined;
  * other statements are pipelined.
  */
-export async function runMany(client: pg.ClientBase, sql: string, rows: unknown[][], inserts?: BatchInserts) {
-  const pending: Promise<unknown[][]>[] = []
+export async function runMany(
+  client: pg.ClientBase,
+  sql: string,
+  rows: unknown[][],
+  { statements, inserts }: BucketStatements = { statements: new Statements() },
+) {
+  const pending: Promise<StatementResult>[] = []
   const maxRows = /^(insert|delete from ")/.test(sql)
     ? MAX_ROWS_PER_STATEMENT.values
     : MAX_ROWS_PER_STATEMENT.conditions
   for (const chunk of toChunks(rows, maxRows)) {
     const batch = await inserts?.toStatement(client, sql, chunk)
     const multiRow = batch ? undefined : toMultiRow(sql, chunk.length)
-    if (batch) pending.push(runTranslated(client, batch.sql, batch.params).then(({ rows }) => rows))
-    else if (multiRow) pending.push(runQuery(client, multiRow, chunk.flat()))
-    else pending.push(...chunk.map((row) => runQuery(client, sql, row)))
+    if (batch) pending.push(runStatement(client, statements.of(batch.sql), batch.params))
+    else if (multiRow) pending.push(runStatement(client, statements.translate(multiRow), chunk.flat()))
+    else pending.push(...chunk.map((row) => runStatement(client, statements.translate(sql), row)))
   }
   const settled = await Promise.allSettled(pending)
   return settled.flatMap((one) => {
     if (one.status === 'rejected') throw one.reason
-    return one.value
+    return one.value.rows
   })
 }

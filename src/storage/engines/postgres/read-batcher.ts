@@ -7,7 +7,10 @@ type WaitingRead = ReadQuery & PromiseWithResolvers<unknown[][]>
 export type RunReads = (reads: ReadQuery[]) => Promise<PromiseSettledResult<unknown[][]>[]>
 
 const MAX_CONCURRENT_BATCHES = 4 // transactions of one tenant at a time
-const MAX_READS_PER_BATCH = 8 // reads of one transaction; a slow read delays those behind it
+const MAX_SLOW_READS_PER_BATCH = 8 // reads of one transaction; a slow read delays those behind it
+const MAX_READS_PER_BATCH = 32 // quick reads of one transaction, which take
+const BATCH_MS = 1 // so long together
+const AVERAGE_WEIGHT = 0.1 // of the latest transaction, in the average time of a read
 const CONNECTIONS_PER_BATCH = 10 // of the pool, for each transaction of a tenant that reads beside others
 const LONG_BATCH_MS = 50 // beside others, reads that wait for longer batches get one more
 const ACTIVE_MS = 10 // how long after its last read a tenant counts as reading, if it waits for none
@@ -44,13 +47,17 @@ export class ReadShares {
 }
 
 /**
- * Runs a tenant's reads. Reads that arrive while all batches are running share the next transaction, which spreads the
- * cost of beginning it and of setting the tenant. While others read, too, a tenant has fewer transactions, because each
- * occupies a processor of the server; but its quick reads do not wait for a slow one.
+ * Runs a tenant's reads. Reads that arrive in the same turn of the event loop, or while all batches are running, share a
+ * transaction, which spreads the cost of a message and of setting the tenant: quick ones one, slow ones as many as there may
+ * be. While others read, too, a tenant has fewer transactions, because each occupies a processor of the server; but its quick
+ * reads do not wait for a slow one.
  */
 export class ReadBatcher {
   #waiting: WaitingRead[] = []
   #batches = 0
+  #isStarting = false
+  /** What a read takes on average (ms). */
+  #readMs = 0
   #lastStartedAt = 0
   #longBatchTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -64,9 +71,27 @@ export class ReadBatcher {
     const read = { ...Promise.withResolvers<unknown[][]>(), sql, params }
     this.shares.recordRead(this.tenant)
     this.#waiting.push(read)
-    if (this.#batches < this.#maxBatches) this.#run()
+    if (this.#batches < this.#maxBatches) this.#startSoon()
     else this.#watchForLongBatch()
     return read.promise
+  }
+
+  /** Starts batches for all reads of this turn of the event loop. */
+  #startSoon() {
+    if (this.#isStarting) return
+    this.#isStarting = true
+    setImmediate(() => {
+      this.#isStarting = false
+      while (this.#waiting.length && this.#batches < this.#maxBatches) this.#run()
+      if (this.#waiting.length) this.#watchForLongBatch()
+    })
+  }
+
+  /** Takes the reads of the next transaction: as many quick ones as take `BATCH_MS`, or a share of those that wait. */
+  #takeReads(): WaitingRead[] {
+    const share = Math.ceil(this.#waiting.length / MAX_CONCURRENT_BATCHES)
+    const count = Math.max(Math.min(share, MAX_SLOW_READS_PER_BATCH), BATCH_MS / this.#readMs)
+    return this.#waiting.splice(0, Math.min(count, MAX_READS_PER_BATCH))
   }
 
   get #maxBatches() {
@@ -78,7 +103,7 @@ export class ReadBatcher {
     this.shares.runningBatches++
     do {
       this.#lastStartedAt = performance.now()
-      await this.#runBatch(this.#waiting.splice(0, MAX_READS_PER_BATCH))
+      await this.#runBatch(this.#takeReads())
     } while (this.#waiting.length && this.#batches <= this.#maxBatches)
     this.#batches--
     this.shares.runningBatches--
@@ -97,8 +122,10 @@ export class ReadBatcher {
   }
 
   async #runBatch(reads: WaitingRead[]) {
+    const began = performance.now()
     try {
       const results = await this.runReads(reads)
+      this.#readMs += AVERAGE_WEIGHT * ((performance.now() - began) / reads.length - this.#readMs)
       const failed = results.findIndex(({ status }) => status === 'rejected')
       for (const [index, result] of results.entries()) {
         const read = reads[index]!

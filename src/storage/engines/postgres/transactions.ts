@@ -3,13 +3,21 @@ import { notFound } from '../../../core/problem'
 import { Busy, TenantMoved, TransactionAborted, toStorageError } from '../../errors'
 import type { Executor } from '../../port'
 import type { WrittenRows } from './auto-analyze'
-import type { BatchInserts } from './batch-insert'
-import { runMany, runQuery, runStatement, writtenTable } from './query'
+import { type BucketStatements, runMany, runQuery, runStatement, writtenTable } from './query'
 import type { ReadQuery } from './read-batcher'
+import { type GroupedStatement, runGroup, type Statements } from './statement-group'
 
 const MAX_TRANSACTION_ATTEMPTS = 3
 const COMMITS_PER_CLEANUP = 500
 const CLEANUP_SQL = "delete from commits where made < now() - interval '1 hour'"
+
+/**
+ * What a transaction begins with: statements that set whose rows are seen until its end, or the text of such statements,
+ * where functions cannot set that.
+ */
+export type TransactionStart = { group: GroupedStatement[] } | { text: string }
+
+const INSERT_COMMIT_SQL = 'insert into commits (key) values ($1)'
 
 /** Runs transactions on the connections of a pool. Each begins with `start`, the statements that select a tenant. */
 export class Transactions {
@@ -22,26 +30,30 @@ export class Transactions {
   ) {}
 
   /** Runs reads in one transaction, whose statements are sent together: one round trip over the network. */
-  async runReads(start: string, reads: ReadQuery[], mayRetry = true): Promise<PromiseSettledResult<unknown[][]>[]> {
+  async runReads(
+    start: TransactionStart,
+    reads: ReadQuery[],
+    statements: Statements,
+    mayRetry = true,
+  ): Promise<PromiseSettledResult<unknown[][]>[]> {
+    const asked = reads.map(({ sql, params }) => ({ statement: statements.translate(sql), params }))
     try {
       return await this.withConnection(async (client) => {
-        const { started, results, ended } = sendTogether(client, () => ({
-          started: client.query(`begin isolation level repeatable read read only; ${start}`),
-          results: reads.map(({ sql, params }) => runQuery(client, sql, params)),
-          ended: client.query('commit'),
-        }))
-        const [[begin], settled] = await Promise.all([
-          Promise.allSettled([started, ended]),
-          Promise.allSettled(results),
-        ])
-        if (begin.status === 'rejected') throw begin.reason
-        const aborted = settled.find((read) => read.status === 'rejected' && read.reason instanceof TransactionAborted)
-        if (aborted?.status === 'rejected') throw aborted.reason
-        return settled
+        const before = 'group' in start ? start.group : []
+        const { results, error } = await ('group' in start
+          ? runGroup(client, [...before, ...asked])
+          : runBetween(client, `begin isolation level read committed read only; ${start.text}`, asked))
+        const read = results.slice(before.length)
+        if (!error) return read.map(({ rows }) => ({ status: 'fulfilled', value: rows }))
+        const reason = toStorageError(error)
+        if (reason instanceof TransactionAborted || results.length < before.length) throw reason
+        return asked.map((_, n) =>
+          n < read.length ? { status: 'fulfilled', value: read[n]!.rows } : { status: 'rejected', reason },
+        )
       })
     } catch (error) {
       // Reads can safely be repeated.
-      if (mayRetry && error instanceof TransactionAborted) return this.runReads(start, reads, false)
+      if (mayRetry && error instanceof TransactionAborted) return this.runReads(start, reads, statements, false)
       throw error
     }
   }
@@ -51,14 +63,14 @@ export class Transactions {
    * wrote.
    */
   async runWithRetries(
-    start: string,
+    start: TransactionStart,
     work: (executor: Executor) => Promise<void>,
-    inserts: BatchInserts,
+    statements: BucketStatements,
   ): Promise<WrittenRows> {
     const until = performance.now() + this.deadline
     for (let attempt = 1; ; attempt++)
       try {
-        return await this.run(start, work, inserts)
+        return await this.run(start, work, statements)
       } catch (error) {
         if (!(error instanceof TransactionAborted) || attempt === MAX_TRANSACTION_ATTEMPTS || performance.now() > until)
           throw error
@@ -69,7 +81,11 @@ export class Transactions {
    * Runs a transaction, and returns how many rows it wrote.
    * @throws TransactionAborted when nothing was committed
    */
-  async run(start: string, work: (executor: Executor) => Promise<void>, inserts?: BatchInserts): Promise<WrittenRows> {
+  async run(
+    start: TransactionStart,
+    work: (executor: Executor) => Promise<void>,
+    statements: BucketStatements,
+  ): Promise<WrittenRows> {
     const key = crypto.randomUUID()
     const written: WrittenRows = new Map()
     const countRows = (sql: string, rows: number) => {
@@ -83,17 +99,17 @@ export class Transactions {
           await beginTransaction(client, start)
           await work({
             async query(sql, params) {
-              const result = await runStatement(client, sql, params)
+              const result = await runStatement(client, statements.statements.translate(sql), params)
               countRows(sql, result.written)
               return result.rows
             },
             executeMany(sql, rows) {
               countRows(sql, rows.length)
-              return runMany(client, sql, rows, inserts)
+              return runMany(client, sql, rows, statements)
             },
           })
           isCommitting = true
-          const commitNote = client.query(`insert into commits (key) values ('${key}')`)
+          const commitNote = runStatement(client, statements.statements.of(INSERT_COMMIT_SQL), [key])
           // The next clean-up removes the rest.
           if (++this.#commits % COMMITS_PER_CLEANUP === 0) client.query(CLEANUP_SQL).catch(() => {})
           const [, { command }] = await Promise.all([commitNote, client.query('commit')])
@@ -114,7 +130,7 @@ export class Transactions {
    * Tells whether a transaction whose COMMIT got no answer was committed. The tenant's lock ensures that it is over.
    * @throws 503 BUSY when that cannot be found out; then the transaction must not be repeated
    */
-  async #isCommitted(start: string, key: string): Promise<boolean> {
+  async #isCommitted(start: TransactionStart, key: string): Promise<boolean> {
     for (let attempt = 1; ; attempt++)
       try {
         return await this.withConnection(async (client) => {
@@ -150,6 +166,16 @@ export class Transactions {
   }
 }
 
+/** Runs statements in a transaction that begins with text, in one piece. */
+async function runBetween(client: pg.PoolClient, begin: string, statements: GroupedStatement[]) {
+  const [started, group] = await sendTogether(client, () =>
+    Promise.allSettled([client.query(begin), runGroup(client, statements), client.query('commit')]),
+  )
+  if (started.status === 'rejected') throw started.reason
+  if (group.status === 'rejected') throw group.reason
+  return group.value
+}
+
 /** Sends all statements that `send` begins in one piece: the server wakes up once, instead of once for each. */
 function sendTogether<T>(client: pg.PoolClient, send: () => T): T {
   // The types of a pool's client lack its connection.
@@ -163,14 +189,28 @@ function sendTogether<T>(client: pg.PoolClient, send: () => T): T {
 }
 
 /** @throws when the tenant's lock, the last of the start statements, is missing: the tenant was ended or moved */
-async function beginTransaction(client: pg.PoolClient, start: string) {
+async function beginTransaction(client: pg.PoolClient, start: TransactionStart) {
   // Databases may default to a stricter level, whose snapshot could be from before the lock was taken.
-  const results = await client.query(`begin isolation level read committed; ${start}`)
-  const last = [results].flat().at(-1)! // several statements have a list of results
-  if (last.command !== 'SELECT' || last.rowCount) return
+  const begin = 'begin isolation level read committed'
+  if (await ('group' in start ? isBegun(client, begin, start.group) : isBegunByText(client, `${begin}; ${start.text}`)))
+    return
   assertServed(await runQuery(client, SELECT_SERVED_SQL))
   // It came back between the two statements. Nothing may be written without the lock.
   throw new TransactionAborted('The tenant was not locked.')
+}
+
+async function isBegun(client: pg.PoolClient, begin: string, group: GroupedStatement[]): Promise<boolean> {
+  const [, { results, error }] = await sendTogether(client, () =>
+    Promise.all([client.query(begin), runGroup(client, group)]),
+  )
+  if (error) throw error
+  return results.at(-1)!.rows.length > 0
+}
+
+async function isBegunByText(client: pg.PoolClient, text: string): Promise<boolean> {
+  const results = await client.query(text)
+  const last = [results].flat().at(-1)! // several statements have a list of results
+  return last.command !== 'SELECT' || !!last.rowCount
 }
 
 /** Selects what `assertServed` checks. */
