@@ -64,10 +64,10 @@ function addDay(day: number): string {
 }
 
 const ISO_DATE_TIME =
-  /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+  /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
 /** Tells whether a text is an existing moment in ISO 8601 with a time zone. Leap seconds do not exist here. */
-export const isIsoDateTime = (text: string) => isIsoDate(ISO_DATE_TIME.exec(text)?.[1] ?? '')
+export const isIsoDateTime = (text: string) => ISO_DATE_TIME.test(text) && isExistingDay(text)
 
 /**
  * Returns the moment (ms since 1970) of a text in ISO 8601, or undefined for other texts. A day is its start in UTC, and
@@ -81,9 +81,13 @@ export function parseIsoDateTime(text: string): number | undefined {
 const DAYS_OF_MONTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
 /** Tells whether a text is an existing day as YYYY-MM-DD. `Date` would turn 31 April into 1 May. */
-export function isIsoDate(text: string) {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
-  const [year, month, day] = [Number(text.slice(0, 4)), Number(text.slice(5, 7)), Number(text.slice(8))]
+export const isIsoDate = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text) && isExistingDay(text)
+
+/** Tells whether the day exists that a text begins with, as YYYY-MM-DD. */
+function isExistingDay(text: string): boolean {
+  const digit = (at: number) => text.charCodeAt(at) - 48
+  const year = 1_000 * digit(0) + 100 * digit(1) + 10 * digit(2) + digit(3)
+  const [month, day] = [10 * digit(5) + digit(6), 10 * digit(8) + digit(9)]
   const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   return day > 0 && day <= (month === 2 && isLeapYear ? 29 : (DAYS_OF_MONTHS[month - 1] ?? 0))
 }

@@ -17,8 +17,8 @@ export type ParsedBody = {
   workspace?: string | null
 }
 
-const IGNORED_KEYS = ['_id', 'created', 'updated', 'blueprint', 'tenant', 'id', 'metadata']
-const OWNER_KEYS = ['user', 'workspace']
+const IGNORED_KEYS = new Set(['_id', 'created', 'updated', 'blueprint', 'tenant', 'id', 'metadata'])
+const OWNER_KEYS = new Set(['user', 'workspace'])
 
 /** Parses a body with properties at the top level, under `metadata` or both. @throws 400 when it is not an object */
 export function parseBody(body: unknown, actor: Caller | undefined): ParsedBody {
@@ -28,9 +28,9 @@ export function parseBody(body: unknown, actor: Caller | undefined): ParsedBody 
   for (const key in flat) {
     const value = flat[key]
     if (key === 'identifier') input.identifier = value
-    else if (OWNER_KEYS.includes(key)) {
+    else if (OWNER_KEYS.has(key)) {
       if (actor?.privileged) input[key as 'user' | 'workspace'] = parseOwner(key, value)
-    } else if (IGNORED_KEYS.includes(key)) continue
+    } else if (IGNORED_KEYS.has(key)) continue
     else {
       if (Object.hasOwn(metadata, key)) input.conflicts.set(key, [value, metadata[key]])
       input.properties[key] = value

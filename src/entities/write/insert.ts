@@ -10,7 +10,7 @@ import { toSearchTerms } from '../search/tokenizer'
 import type { ComputedDoc } from '../store/doc'
 import { getMaintainedIndexes, type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { INSERT_INDEX_ROW, type ShownRow } from '../store/rows'
-import { extractDocumentJson, packEntity, toStoredId } from '../store/serializer'
+import { packEntity, toStoredId } from '../store/serializer'
 import { toStoredKeys } from '../store/stored-keys'
 import type { EntityIdentity } from './computed-fields'
 import {
@@ -81,7 +81,7 @@ export async function insertEntity(
 export type InsertedEntity = { seq: number; row: ShownRow }
 
 /** An entity in the form in which it is inserted, with its index rows. */
-export type PreparedEntity = { time: number; shown: string; draft: EntityDraft; index: IndexRow[] }
+export type PreparedEntity = { time: number; text: string; shown: string; draft: EntityDraft; index: IndexRow[] }
 
 /** @throws 400 for an entity that is too large */
 export function prepareEntity(model: Model, draft: EntityDraft, time = now()): PreparedEntity {
@@ -89,7 +89,7 @@ export function prepareEntity(model: Model, draft: EntityDraft, time = now()): P
   const [text, index] = [JSON.stringify(doc), toIndexRows(getMaintainedIndexes(model), keys, draft)]
   assertSize(text)
   const shown = packEntity({ _id, identifier, user, workspace, created: time, updated: time }, text)
-  return { time, shown, draft, index }
+  return { time, text, shown, draft, index }
 }
 
 /** Inserts entities that have passed all checks. @throws StaleBlueprint, Conflict */
@@ -137,14 +137,14 @@ const groupByField = (rows: unknown[][]) =>
 
 type InsertedIds = BlueprintFeatures & { seqs: number[] }
 
-async function insertRow(tx: Tx, model: Model, { time, shown, draft }: PreparedEntity): Promise<InsertedIds> {
+async function insertRow(tx: Tx, model: Model, { time, text, draft }: PreparedEntity): Promise<InsertedIds> {
   const { identifier, user, workspace, doc, keys } = draft
   const row = [
     toStoredId(draft),
     identifier,
     user,
     workspace,
-    extractDocumentJson(shown),
+    text,
     toStoredKeys(model, doc, keys),
     time,
     time,
@@ -167,17 +167,9 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
   const form = backfillMark(model)
   const inserted = await tx.executeMany(
     getInsertSql(model).many,
-    prepared.map(({ time, shown, draft }) => {
+    prepared.map(({ time, text, draft }) => {
       const { identifier, user, workspace, doc, keys } = draft
-      const texts = [
-        toStoredId(draft),
-        model.code,
-        identifier,
-        user,
-        workspace,
-        extractDocumentJson(shown),
-        toStoredKeys(model, doc, keys),
-      ]
+      const texts = [toStoredId(draft), model.code, identifier, user, workspace, text, toStoredKeys(model, doc, keys)]
       return [...texts, 1, time, time, form, ...toHistoryValues(model, draft)]
     }),
   )

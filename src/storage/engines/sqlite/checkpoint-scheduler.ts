@@ -60,7 +60,9 @@ export class CheckpointScheduler {
     const isLong = state.loggedStatements >= LONG_LOG_STATEMENTS || grown >= logLimit / 2
     if (state.pendingStatements < CHECKPOINT_STATEMENTS && !isLong) return
     const isTooLong = state.loggedStatements >= MAX_LOG_STATEMENTS || grown >= logLimit
-    const isLast = isLong && !state.running && state.isConverged && state.pendingStatements < MAX_LAST_STATEMENTS
+    // Of a large write, all of it is left.
+    const isLittleLeft = state.pendingStatements <= Math.max(MAX_LAST_STATEMENTS, statements)
+    const isLast = isLong && !state.running && state.isConverged && isLittleLeft
     if (!isLast && !isTooLong) {
       state.running ??= this.#checkpoint(file, state, isLong)
       return
