@@ -23,14 +23,16 @@ describe('the composition of the server', () => {
     for (const folder of folders) {
       const [area] = areas.filter(({ name }) => name === folder)
       expect(existsSync(`src/${folder}/area.ts`), folder).toBeTrue()
-      if (folder !== 'operations') expect(area?.routes?.routes.length, folder).toBeGreaterThan(0)
+      if (folder !== 'operations') expect(area?.routes?.length, folder).toBeGreaterThan(0)
     }
   })
 
   test('every route of an area is a route of the server', () => {
     const served = new Set(app.routes.map(({ method, path }) => `${method} ${path}`))
     for (const { routes, fallbackRoutes } of areas)
-      for (const { method, path } of [...(routes?.routes ?? []), ...(fallbackRoutes?.routes ?? [])])
+      for (const { method, path } of [...(routes ?? []), ...(fallbackRoutes ? [fallbackRoutes] : [])].flatMap(
+        ({ routes }) => routes,
+      ))
         expect(served).toContain(`${method} /api${path}`)
   })
 

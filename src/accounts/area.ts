@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import { copyDetachments } from '../backups/copy-detachments'
 import { credentialTables } from '../backups/credential-tables'
 import { defineArea } from '../jobs/area'
@@ -47,16 +46,17 @@ const COPY_DETACHMENTS = [
 /** Users, their sign-in methods, sessions and tokens, and the mails about them. */
 export const accounts = defineArea({
   name: 'accounts',
-  routes: new Elysia()
-    .use(accountRoutes)
-    .use(linkRoutes)
-    .use(emailSignInRoutes)
-    .use(mailRoutes)
-    .use(totpRoutes)
-    .use(passkeyRoutes)
-    .use(socialRoutes)
-    .use(userRoutes)
-    .use(encryptedRoutes),
+  routes: [
+    ...accountRoutes,
+    linkRoutes,
+    emailSignInRoutes,
+    mailRoutes,
+    totpRoutes,
+    ...passkeyRoutes,
+    ...socialRoutes,
+    ...userRoutes,
+    encryptedRoutes,
+  ],
   jobs: MAIL_JOBS,
   housekeeping: {
     'expired sessions': sessions.removeExpired,

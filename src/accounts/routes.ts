@@ -132,4 +132,4 @@ const meRoutes = new Elysia({ prefix: '/me', tags: ['accounts'] })
   })
 
 /** Routes of sign-in and sign-up, and of the caller's own profile, sessions and API tokens. */
-export const accountRoutes = new Elysia().use(signInRoutes).use(meRoutes)
+export const accountRoutes = [signInRoutes, meRoutes]

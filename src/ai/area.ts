@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import { ownerDeletedHandlers } from '../accounts/owner-deleted'
 import { aiRunner } from '../integrations/targets/ai'
 import { defineArea } from '../jobs/area'
@@ -23,16 +22,17 @@ import { usageSettings } from './usage/usage-settings'
 /** Agents, threads, completions with tools, and knowledge. */
 export const ai = defineArea({
   name: 'ai',
-  routes: new Elysia()
-    .use(threadRoutes)
-    .use(agentRoutes)
-    .use(openAiRoutes)
-    .use(completionRoutes)
-    .use(sourceRoutes)
-    .use(usageRoutes)
-    .use(vectorStoreRoutes)
-    .use(vectorStoreListRoutes)
-    .use(mcpRoutes),
+  routes: [
+    threadRoutes,
+    agentRoutes,
+    openAiRoutes,
+    completionRoutes,
+    sourceRoutes,
+    usageRoutes,
+    vectorStoreRoutes,
+    vectorStoreListRoutes,
+    mcpRoutes,
+  ],
   jobs: { [DELETE_THREADS_JOB]: deleteThreadsJob },
   housekeeping: {
     'expired vector stores': removeExpiredStores,

@@ -9,7 +9,7 @@ import { listWorkspaceNames } from './warnings'
 /** Blueprints: the fields, permissions and limitations of entities. */
 export const blueprints = defineArea({
   name: 'blueprints',
-  routes: blueprintRoutes,
+  routes: [blueprintRoutes],
   housekeeping: { 'index keys of earlier versions': upgradeIndexKeys },
   provides: [workspaceNameSources.provide([listWorkspaceNames]), useMeasures.provide({ blueprints: countBlueprints })],
 })

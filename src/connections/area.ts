@@ -2,4 +2,4 @@ import { defineArea } from '../jobs/area'
 import { connectionRoutes } from './routes'
 
 /** Connections to other services, with their secrets. */
-export const connections = defineArea({ name: 'connections', routes: connectionRoutes })
+export const connections = defineArea({ name: 'connections', routes: [connectionRoutes] })

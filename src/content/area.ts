@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import { defineArea } from '../jobs/area'
 import { checkProvenHosts, startHostChecks } from '../tenancy/host-checks'
 import { blockRoutes } from './routes/blocks'
@@ -9,7 +8,7 @@ import { reconcileHosts } from './website-hosts'
 /** Components, blocks and configurations, and the hosts of a tenant's websites. */
 export const content = defineArea({
   name: 'content',
-  routes: new Elysia().use(componentRoutes).use(staticRoutes).use(blockRoutes).use(configurationRoutes),
+  routes: [componentRoutes, staticRoutes, blockRoutes, configurationRoutes],
   housekeeping: { 'hosts of websites': reconcileHosts, 'proven hosts': ({ tenant }) => checkProvenHosts(tenant) },
   start: () => ({ stop: startHostChecks() }),
 })

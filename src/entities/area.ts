@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import { entityStore } from '../blueprints/entity-store'
 import { defineArea } from '../jobs/area'
 import { useMeasures } from '../limits/quota-use'
@@ -26,7 +25,7 @@ import { countInWorkspace } from './workspace-count'
 export const entities = defineArea({
   name: 'entities',
   // Fixed paths come before paths that end with an identifier.
-  routes: new Elysia().use(transferRoutes).use(changeRoutes).use(historyRoutes).use(entityRoutes).use(chartRoutes),
+  routes: [...transferRoutes, changeRoutes, historyRoutes, entityRoutes, chartRoutes],
   housekeeping: {
     'old entity changes': changeLog.removeOld,
     'old entity versions': removeOldVersions,

@@ -97,4 +97,4 @@ const jobRoutes = new Elysia({ prefix: '/jobs', tags: ['events'] })
   })
 
 /** The routes of events and of jobs that fail in the background. */
-export const eventRoutes = new Elysia().use(recordRoutes).use(jobRoutes)
+export const eventRoutes = [recordRoutes, jobRoutes]

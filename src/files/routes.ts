@@ -45,7 +45,8 @@ const uploadRoutes = new Elysia({ prefix: '/files', tags: ['files'] })
   })
 
 /** The files of a tenant. */
-export const fileRoutes = new Elysia().use(uploadRoutes).use(
+export const fileRoutes = [
+  uploadRoutes,
   new Elysia({ prefix: '/files', tags: ['files'] })
     .use(guard('files'))
     .get('/', ({ ctx, query, request, set }) => files.list(ctx, query, { request, set }), {
@@ -101,4 +102,4 @@ export const fileRoutes = new Elysia().use(uploadRoutes).use(
         },
       },
     }),
-)
+]

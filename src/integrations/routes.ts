@@ -135,4 +135,4 @@ const webhookRoutes = new Elysia({ prefix: '/webhooks', tags: ['integrations'] }
   )
 
 /** The routes of integrations and of their webhooks. */
-export const integrationRoutes = new Elysia().use(adminRoutes).use(webhookRoutes)
+export const integrationRoutes = [adminRoutes, webhookRoutes]

@@ -1,4 +1,4 @@
-import { type AnyElysia, Elysia } from 'elysia'
+import type { AnyElysia } from 'elysia'
 import { connect, type Provision } from '../core/extension'
 import { type EventSubscriber, eventSubscribers } from './event-dispatcher'
 import { type HousekeepingTask, housekeepingTasks } from './housekeeping'
@@ -18,7 +18,7 @@ export type BackgroundWork = {
 export type Area = {
   name: string
   /** Routes below `/api`. */
-  routes?: AnyElysia
+  routes?: readonly AnyElysia[]
   /** Routes below `/api` for paths that no route of any area matches. */
   fallbackRoutes?: AnyElysia
   /** Handlers by the kind that the table `jobs` stores. */
@@ -59,12 +59,15 @@ export function compose(areas: readonly Area[]) {
   )
 }
 
-/** Returns the routes of all areas below `/api`, those for unmatched paths last. */
-export function mountRoutes(areas: readonly Area[]) {
-  const api = new Elysia({ prefix: '/api' })
-  for (const { routes } of areas) if (routes) api.use(routes)
-  for (const { fallbackRoutes } of areas) if (fallbackRoutes) api.use(fallbackRoutes)
-  return api
+/**
+ * Adds the routes of all areas below `/api`, those for unmatched paths last. Each is added by itself: an instance of
+ * Elysia between it and the app would add it once more, which a start and its memory would pay for.
+ */
+export const mountRoutes = (areas: readonly Area[]) => (app: AnyElysia) => {
+  const groups = [...areas.flatMap(({ routes }) => routes ?? []), ...areas.flatMap((area) => area.fallbackRoutes ?? [])]
+  for (const { method, path, handler, hooks } of groups.flatMap((group) => group.routes))
+    app.route(method, `/api${path}`, handler as (context: object) => unknown, hooks)
+  return app
 }
 
 /** Starts the background work of all areas. Returns functions that stop it, abort it and wait for it. */

@@ -11,7 +11,7 @@ import { countSecondsToday, removeOld } from './runs'
 /** Sandboxed functions of tenants. */
 export const lambdas = defineArea({
   name: 'lambdas',
-  routes: lambdaRoutes,
+  routes: [lambdaRoutes],
   housekeeping: { 'old lambda runs': removeOld },
   provides: [
     useMeasures.provide({ lambdaSeconds: countSecondsToday }),

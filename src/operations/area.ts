@@ -19,7 +19,7 @@ import { endSupportSessions } from './support'
 /** Jobs, housekeeping and file checks, which keep an installation running. */
 export const operations = defineArea({
   name: 'operations',
-  routes: installationRoutes,
+  routes: [installationRoutes],
   jobSources: [eventDispatcher],
   housekeeping: {
     'finished jobs': queue.removeOld,

@@ -1,4 +1,3 @@
-import { Elysia } from 'elysia'
 import { ownerDeletedHandlers } from '../accounts/owner-deleted'
 import { copyDetachments } from '../backups/copy-detachments'
 import { connectionUsers } from '../connections/connection-users'
@@ -34,7 +33,7 @@ const COPY_DETACHMENTS = [
 /** Plans, subscriptions, checkouts, invoices, coupons, and the events of payment providers. */
 export const payments = defineArea({
   name: 'payments',
-  routes: new Elysia().use(planRoutes).use(couponRoutes).use(subscriptionRoutes).use(paymentRoutes).use(webhookRoutes),
+  routes: [planRoutes, couponRoutes, subscriptionRoutes, ...paymentRoutes, ...webhookRoutes],
   jobs: {
     [CANCEL_JOB]: cancelJob,
     [REPRICE_JOB]: repriceJob,

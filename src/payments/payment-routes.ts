@@ -69,4 +69,4 @@ const configurationRoutes = new Elysia({ prefix: '/payments/configuration', tags
   })
 
 /** Checkouts, invoices, and the payments configuration. */
-export const paymentRoutes = new Elysia().use(checkoutRoutes).use(invoiceRoutes).use(configurationRoutes)
+export const paymentRoutes = [checkoutRoutes, invoiceRoutes, configurationRoutes]

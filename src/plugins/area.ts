@@ -12,7 +12,7 @@ import { pluginRoutes } from './routes'
 /** Plugins: external services that receive events and answer requests below a path of their own. */
 export const plugins = defineArea({
   name: 'plugins',
-  routes: pluginRoutes,
+  routes: [pluginRoutes],
   fallbackRoutes: proxyRoutes,
   jobs: { [DELIVERY_JOB]: deliveryJob },
   subscribers: [pluginSubscriber],

@@ -28,7 +28,8 @@ const uploadRoutes = new Elysia({ prefix: '/sites', tags: ['sites'] })
   })
 
 /** The static site of a tenant. */
-export const siteRoutes = new Elysia().use(uploadRoutes).use(
+export const siteRoutes = [
+  uploadRoutes,
   new Elysia({ prefix: '/sites', tags: ['sites'] })
     .use(guard('sites'))
     .get('/', ({ ctx, request }) => deployments.list(ctx, request), {
@@ -47,4 +48,4 @@ export const siteRoutes = new Elysia().use(uploadRoutes).use(
       response: { 200: Deployment, 404: ProblemShape, 409: ProblemShape },
       detail: { operationId: 'rollbackSite', summary: 'Make a former deployment active' },
     }),
-)
+]

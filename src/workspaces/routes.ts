@@ -158,4 +158,4 @@ const inviteRoutes = new Elysia({ tags: ['workspaces'] })
   })
 
 /** Routes of workspaces, their members and invites. */
-export const allWorkspaceRoutes = new Elysia().use(workspaceRoutes).use(memberRoutes).use(inviteRoutes)
+export const allWorkspaceRoutes = [workspaceRoutes, memberRoutes, inviteRoutes]

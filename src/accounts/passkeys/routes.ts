@@ -95,4 +95,4 @@ const passkeyAdminRoutes = new Elysia({ tags: ['accounts'] })
   })
 
 /** Routes of passkeys (WebAuthn). */
-export const passkeyRoutes = new Elysia().use(ownPasskeyRoutes).use(passkeySignInRoutes).use(passkeyAdminRoutes)
+export const passkeyRoutes = [ownPasskeyRoutes, passkeySignInRoutes, passkeyAdminRoutes]

@@ -97,4 +97,4 @@ const identityRoutes = new Elysia({ prefix: '/me/identities', tags: ['accounts']
   })
 
 /** Routes of sign-ins with Google and other providers. */
-export const socialRoutes = new Elysia().use(socialSignInRoutes).use(formCallbackRoutes).use(identityRoutes)
+export const socialRoutes = [socialSignInRoutes, formCallbackRoutes, identityRoutes]

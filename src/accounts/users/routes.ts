@@ -92,4 +92,4 @@ const roleRoutes = new Elysia({ tags: ['users'] })
   })
 
 /** Routes of users and roles, for admins of the tenant. */
-export const userRoutes = new Elysia().use(userAdminRoutes).use(roleRoutes)
+export const userRoutes = [userAdminRoutes, roleRoutes]

@@ -109,4 +109,4 @@ const importRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['e
   })
 
 /** The routes for many entities at once: batches, exports and imports. */
-export const transferRoutes = new Elysia().use(batchRoutes).use(exportRoutes).use(importRoutes)
+export const transferRoutes = [batchRoutes, exportRoutes, importRoutes]

@@ -56,4 +56,4 @@ const webhookReceiverRoutes = new Elysia({ prefix: '/payments/webhooks', tags: [
   })
 
 /** The webhooks of payment providers, and the events that they sent. */
-export const webhookRoutes = new Elysia().use(providerEventRoutes).use(webhookReceiverRoutes)
+export const webhookRoutes = [providerEventRoutes, webhookReceiverRoutes]
