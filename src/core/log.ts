@@ -1,10 +1,10 @@
-import { isatty } from 'node:tty'
-import pino from 'pino'
+import { toIsoString } from './clock'
 import { countFault } from './fault-counts'
 import { keepLogLine } from './log-tail'
 import { toPrettyLine } from './pretty-line'
 import { getProcessNumber } from './server-processes'
 import { flush, waitUntilWritten, writeLine } from './stderr'
+import { isTerminal } from './terminal'
 import { currentTrace } from './trace'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -20,36 +20,35 @@ export const logOutput = {
     writeLine(output.format === 'pretty' ? toPrettyLine(line, output.isColored) : line)
   },
 }
-const output = { format: 'json' as LogFormat, isColored: isatty(2) && Bun.enableANSIColors }
+const output = { format: 'json' as LogFormat, isColored: Bun.enableANSIColors && isTerminal(2) }
 
 /** Lines must not hold secrets. This is for those that slip in with an object. */
-const SECRET_FIELDS = [
+const SECRET_FIELDS = new Set([
   ...['token', 'accessToken', 'refreshToken', 'password', 'passphrase', 'secret', 'clientSecret', 'apiKey'],
-  ...['authorization', 'cookie'],
-]
+  ...['authorization', 'cookie', 'x-api-key'],
+])
+
+const LEVELS: LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
 /** Logs lines of JSON with a level and a time. Never pass secrets, bodies or values of queries. */
-export const log = pino(
-  {
-    base: null,
-    messageKey: 'message',
-    timestamp: pino.stdTimeFunctions.isoTime,
-    redact: {
-      paths: [
-        ...SECRET_FIELDS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
-        '*["x-api-key"]',
-        '*.*["x-api-key"]',
-      ],
-      censor: '[redacted]',
-    },
-    mixin: () => {
-      const [trace, worker] = [currentTrace(), getProcessNumber()]
-      return { ...(worker && { worker }), ...(trace && { traceId: trace.traceId }) }
-    },
-    formatters: { level: (level) => ({ level }) },
-  },
-  logOutput,
-)
+export const log = {
+  level: 'info' as LogLevel,
+  isLevelEnabled: (level: LogLevel) => LEVELS.indexOf(level) >= LEVELS.indexOf(log.level),
+  info: (about: object) => logLine('info', about),
+  warn: (about: object) => logLine('warn', about),
+  error: (about: object) => logLine('error', about),
+}
+
+function logLine(level: LogLevel, about: object) {
+  if (!log.isLevelEnabled(level)) return
+  const [trace, worker] = [currentTrace(), getProcessNumber()]
+  const origin = { ...(worker && { worker }), ...(trace && { traceId: trace.traceId }) }
+  const line = { level, time: toIsoString(Date.now()), ...origin, ...about }
+  logOutput.write(`${JSON.stringify(line, toLoggable)}\n`)
+}
+
+const toLoggable = (name: string, value: unknown) =>
+  SECRET_FIELDS.has(name) && value !== undefined ? '[redacted]' : typeof value === 'bigint' ? `${value}` : value
 
 /** Sets the lowest level that is logged. */
 export function setLogLevel(level: LogLevel) {

@@ -56,8 +56,8 @@ export function noteUser(request: Request, user: string) {
 type ResponseSummary = { requestId: string; method: string; status: number; bytes: number | undefined }
 
 /**
- * Logs a request. The line is formatted here, because pino takes several times as long. Only the method and the route
- * may need escaping.
+ * Logs a request. The line is formatted here, because `JSON.stringify` takes several times as long. Only the method
+ * and the route may need escaping.
  */
 export function logRequest(notes: RequestNotes, summary: ResponseSummary) {
   const { started, traceId, tenant, user, route, code } = notes

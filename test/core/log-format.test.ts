@@ -80,6 +80,7 @@ describe('secrets in the log', () => {
       apiKey: 's3cret',
       request: { headers },
       nested: { password: 's3cret', name: 'ada' },
+      deep: { deeper: { deepest: { secret: 's3cret' } } },
     }
     logError('X_FAILED', more)
     expect(lines.join()).not.toContain('s3cret')
@@ -90,6 +91,29 @@ describe('secrets in the log', () => {
     })
     expect(headers.cookie).toBe('s3cret')
   })
+})
+
+test('numbers of any size are logged, and what is undefined is left out', () => {
+  const lines: string[] = []
+  output.mockImplementation((line) => void lines.push(line))
+  logError('X_FAILED', { size: 2n ** 64n, token: undefined, nothing: null })
+  expect(JSON.parse(lines[0]!)).toEqual({
+    ...{ level: 'error', time: expect.any(String), what: 'X_FAILED' },
+    ...{ size: '18446744073709551616', nothing: null },
+  })
+})
+
+test('lines below the level are left out, and all of them when it is silent', () => {
+  output.mockImplementation(() => {})
+  for (const level of ['debug', 'info', 'warn', 'error', 'silent'] as const) {
+    setLogLevel(level)
+    log.info({ event: 'x' })
+    log.warn({ event: 'x' })
+    log.error({ event: 'x' })
+  }
+  expect(output.mock.calls.map(([line]) => JSON.parse(line).level).join(' ')).toBe(
+    'info warn error info warn error warn error error',
+  )
 })
 
 test('every line that is logged within a trace names it', () => {
