@@ -11,6 +11,8 @@ export const toMovedMark = (mark: number) => ~mark
 
 /** A connection that keeps the latest statements prepared. */
 export class CachedConnection {
+  /** How many connections this thread has open. */
+  static openCount = 0
   #statements = new Map<string, SqliteStatement>()
   /** Whether an operation failed because of the disk. */
   hasDiskFailed = false
@@ -20,7 +22,9 @@ export class CachedConnection {
   constructor(
     private connection: SqliteConnection,
     private lockTimeout: number,
-  ) {}
+  ) {
+    CachedConnection.openCount++
+  }
 
   execute(sql: string) {
     try {
@@ -115,6 +119,7 @@ export class CachedConnection {
   /** Closes the connection. Statements go first, because SQLite keeps a file open as long as one of them exists. */
   close() {
     for (const statement of this.#statements.values()) statement.finalize()
+    CachedConnection.openCount--
     this.connection.close()
   }
 

@@ -18,7 +18,7 @@ import {
 import { CheckpointScheduler } from './checkpoint-scheduler'
 import { CachedConnection } from './connection'
 import { closeAndTruncateLog, closeConnections, ignoreBusyOrFull } from './connection-close'
-import { openReader, openWriter, PRAGMAS } from './connections'
+import { choosePragmas, openReader, openWriter } from './connections'
 import { assertFile, DatabaseFiles, toOpenError } from './database-files'
 import { DatabaseTemplate } from './database-template'
 import { drivers, type OpenFile, type SqliteConnection, withExtension } from './drivers'
@@ -159,7 +159,7 @@ export class Sqlite implements Engine {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     const session = new CachedConnection((await this.#getOpenFile())(path), lockTimeout)
     try {
-      await session.executePatiently(`${PRAGMAS}; pragma synchronous = full; pragma foreign_keys = off`)
+      await session.executePatiently(`${choosePragmas()}; pragma synchronous = full; pragma foreign_keys = off`)
       await session.migrate((version) => listPendingMigrations(version, migrations), toMark(identity))
       for (const directory of [dirname(path), folder]) await fsyncDirectory(directory)
       return new SqliteTenantCopy(session, toMark(identity), await readTables(session.query))
