@@ -1,4 +1,3 @@
-import { isatty } from 'node:tty'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { parseSize } from './core/byte-size'
@@ -17,6 +16,7 @@ import {
   toggleSetting,
 } from './core/setting-types'
 import { storeSetting } from './core/store-address'
+import { isTerminal } from './core/terminal'
 import { readTraceExport } from './core/trace-variables'
 import { useZoneFolder } from './core/zone-data/current-zones'
 
@@ -324,4 +324,4 @@ const STDERR_FD = 2
 
 /** The format of the log: the chosen one, or else one for people on a terminal. */
 export const logFormat =
-  configSources.ATOLL_LOG_FORMAT || !isatty(STDERR_FD) ? config.ATOLL_LOG_FORMAT : ('pretty' as const)
+  configSources.ATOLL_LOG_FORMAT || !isTerminal(STDERR_FD) ? config.ATOLL_LOG_FORMAT : ('pretty' as const)

@@ -67,6 +67,37 @@ test('files that import types from each other are pairs at most', async () => {
   expect(findCycles(await readImports(true)).filter((group) => group.length > 2)).toEqual([])
 })
 
+/** Modules of the runtime that bring streams, sockets or TLS: 2 MB and a tenth of the time of a start. */
+const LARGE_BUILTINS = [
+  'child_process',
+  'crypto',
+  'dgram',
+  'http',
+  'http2',
+  'https',
+  'net',
+  'stream',
+  'tls',
+  'tty',
+  'zlib',
+]
+const STARTED = ['main.ts', 'commands/program.ts', 'commands/serve.ts', 'commands/server.ts', 'app.ts', 'gateway.ts']
+
+test('a start of the server loads no module of the runtime that brings streams, sockets or TLS', async () => {
+  const graph = await readImports(false)
+  const loaded = new Set(STARTED)
+  for (const file of loaded) for (const next of graph.get(file)!) loaded.add(next)
+  expect(loaded.size).toBeGreaterThan(500)
+  for (const file of loaded) {
+    const source = await Bun.file(`src/${file}`).text()
+    const imported = [...source.matchAll(/^import (?!type )[^;]*?from '(?:node:)?([\w/]+)'/gm)].map(([, name]) => name!)
+    expect(
+      imported.filter((name) => LARGE_BUILTINS.includes(name.split('/')[0]!)),
+      file,
+    ).toEqual([])
+  }
+})
+
 /** What the server and the page must not know differently. */
 const SHARED_WITH_PAGE = [
   'blueprints/fields/number-cell.ts',

@@ -1,5 +1,3 @@
-import { Duplex } from 'node:stream'
-import { constants, createZstdCompress } from 'node:zlib'
 import { getErrorChain } from '../core/log'
 import { Problem } from '../core/problem'
 import { joinPath } from './backup-list'
@@ -32,7 +30,7 @@ export async function storeFile(
   return retryStoring(target, folder, async () => {
     const [content, stored] = [new StreamDigest(), new StreamDigest()]
     let stream = file.open().pipeThrough(content.stream())
-    if (file.isCompressed !== false) stream = stream.pipeThrough(createCompression())
+    if (file.isCompressed !== false) stream = stream.pipeThrough(await createCompression())
     if (encryption) stream = await encryption.encrypt(stream)
     await target.write(`${folder}/${name}`, stream.pipeThrough(stored.stream()))
     await assertStored(target, `${folder}/${name}`, stored.digest())
@@ -41,10 +39,14 @@ export async function storeFile(
 }
 
 // Level 1 takes half the time of the default, and stores databases in less room.
-const createCompression = () =>
-  Duplex.toWeb(
-    createZstdCompress({ chunkSize: 1 << 20, params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
-  ) as ByteTransform
+async function createCompression() {
+  const [{ Duplex }, { constants, createZstdCompress }] = await Promise.all([
+    import('node:stream'),
+    import('node:zlib'),
+  ])
+  const params = { [constants.ZSTD_c_compressionLevel]: 1 }
+  return Duplex.toWeb(createZstdCompress({ chunkSize: 1 << 20, params })) as ByteTransform
+}
 
 /** Stores bytes as they are. @throws 502 BACKUP_TARGET_FAILED */
 export const storeBytes = (target: BackupTarget, folder: string, name: string, bytes: Uint8Array): Promise<void> =>

@@ -1,4 +1,3 @@
-import { parseEnv } from 'node:util'
 import { Command } from 'commander'
 import { environment } from '../config'
 import { badRequest } from '../core/problem'
@@ -36,6 +35,7 @@ export async function openSecrets(envFile: string | undefined): Promise<(name: s
   if (!envFile) return (name) => environment[name]
   const file = Bun.file(envFile)
   if (!(await file.exists())) badRequest({ path: '--env-file', message: `The file "${envFile}" does not exist.` })
+  const { parseEnv } = await import('node:util')
   const values = parseEnv(await file.text()) as Record<string, string | undefined>
   return (name) => values[name] ?? environment[name]
 }

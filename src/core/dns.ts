@@ -1,5 +1,3 @@
-import { Resolver } from 'node:dns/promises'
-
 const NO_RECORD_CODES = ['ENOTFOUND', 'ENODATA']
 const FIRST_TRY_TIMEOUT_MS = 1_500 // doubled for the second try
 
@@ -9,8 +7,7 @@ const FIRST_TRY_TIMEOUT_MS = 1_500 // doubled for the second try
  * servers when there are none.
  */
 export async function lookupTxtRecords(name: string, servers: string[]): Promise<string[] | undefined> {
-  const resolver = new Resolver({ timeout: FIRST_TRY_TIMEOUT_MS, tries: 2 })
-  if (servers.length) resolver.setServers(servers)
+  const resolver = await createResolver(servers)
   try {
     return (await resolver.resolveTxt(name)).flat()
   } catch (error) {
@@ -24,11 +21,17 @@ export async function lookupTxtRecords(name: string, servers: string[]): Promise
  */
 export async function hasAddress(name: string, servers: string[]): Promise<boolean | undefined> {
   if (!servers.length) return hasAddressInSystem(name)
-  const resolver = new Resolver({ timeout: FIRST_TRY_TIMEOUT_MS, tries: 2 })
-  resolver.setServers(servers)
+  const resolver = await createResolver(servers)
   const outcomes = await Promise.all([resolver.resolve4(name), resolver.resolve6(name)].map(toOutcome))
   if (outcomes.includes(true)) return true
   return outcomes.includes(undefined) ? undefined : false
+}
+
+async function createResolver(servers: string[]) {
+  const { Resolver } = await import('node:dns/promises')
+  const resolver = new Resolver({ timeout: FIRST_TRY_TIMEOUT_MS, tries: 2 })
+  if (servers.length) resolver.setServers(servers)
+  return resolver
 }
 
 const toOutcome = (lookup: Promise<string[]>): Promise<boolean | undefined> =>

@@ -1,5 +1,3 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto'
-
 const [IV_BYTES, TAG_BYTES] = [12, 16] // bytes
 const GCM_OPTIONS = { authTagLength: TAG_BYTES } // a shorter tag could be guessed
 
@@ -8,6 +6,7 @@ const GCM_OPTIONS = { authTagLength: TAG_BYTES } // a shorter tag could be guess
  * the initialization vector, the tag and the encrypted text.
  */
 export function encrypt(key: Uint8Array, text: string, aad: string): Buffer {
+  const { createCipheriv } = process.getBuiltinModule('node:crypto')
   const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES))
   const cipher = createCipheriv('aes-256-gcm', key, iv, GCM_OPTIONS).setAAD(Buffer.from(aad))
   const bytes = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
@@ -16,6 +15,7 @@ export function encrypt(key: Uint8Array, text: string, aad: string): Buffer {
 
 /** Returns the decrypted text. @throws when the key or the `aad` is another, or the bytes were changed */
 export function decrypt(key: Uint8Array, bytes: Buffer, aad: string): string {
+  const { createDecipheriv } = process.getBuiltinModule('node:crypto')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), GCM_OPTIONS).setAAD(
     Buffer.from(aad),
   )

@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { TooManyCalls, withOutboundCall } from './outbound-calls'
 import { type OutboundRequest, sendOutboundRequest, toHeaders } from './outbound-request'
 import { Problem } from './problem'
 import { BlockedAddress, type OutboundPolicy } from './ssrf-guard'
+import { callZlib } from './zlib-call'
 
 /** The limits of a request to another server, and the policy for its address. */
 export type FetchLimits = OutboundPolicy & {
@@ -166,12 +165,8 @@ function collectBytes(
   return promise
 }
 
-const decoders: Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
-  gzip: promisify(gunzip),
-  'x-gzip': promisify(gunzip),
-  deflate: promisify(inflate),
-  br: promisify(brotliDecompress),
-}
+/** The functions of `node:zlib` that decode bodies, by their encodings. */
+const DECODERS = { gzip: 'gunzip', 'x-gzip': 'gunzip', deflate: 'inflate', br: 'brotliDecompress' } as const
 
 /** Decodes a compressed body, which some servers send unasked. A truncated body cannot be decoded and becomes empty. */
 async function decodeBody(
@@ -179,10 +174,10 @@ async function decodeBody(
   encoding: string,
   { limit, truncate }: FetchLimits,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
-  if (!decode || !bytes.byteLength) return bytes
+  if (!Object.hasOwn(DECODERS, encoding) || !bytes.byteLength) return bytes
+  const decode = (await import('node:zlib'))[DECODERS[encoding as keyof typeof DECODERS]]
   try {
-    return new Uint8Array(await decode(bytes, { maxOutputLength: limit }))
+    return new Uint8Array(await callZlib((done) => decode(bytes, { maxOutputLength: limit }, done)))
   } catch (error) {
     if (truncate) return new Uint8Array()
     throw (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE'

@@ -1,8 +1,7 @@
-import { Agent, type IncomingMessage, request as overHttp } from 'node:http'
-import { request as overHttps, Agent as TlsAgent } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { LookupFunction } from 'node:net'
 import { DURATION_BOUNDS, Histogram } from './histogram'
-import { normalizeHost, type OutboundPolicy, resolveAllowedAddresses } from './ssrf-guard'
+import { ipVersionOf, normalizeHost, type OutboundPolicy, resolveAllowedAddresses } from './ssrf-guard'
 import { currentTrace, runInSpan, toTraceparent } from './trace'
 
 /** A request to another server. A stream is sent as it arrives. All headers are sent unchanged, except `host`. */
@@ -20,43 +19,6 @@ type SendOptions = OutboundPolicy & {
   ca?: string
   /** Called whenever a chunk of the body is written. */
   onProgress?: () => void
-}
-
-// `fetch` is not used: Bun allows 256 of them per process, so one tenant could leave none to the others.
-const IDLE_SOCKET_MS = 4_000 // most servers close an idle connection after 5 s
-const MAX_TENANTS_WITH_SOCKETS = 1_000 // beyond that the longest unused tenant's connections are not reused
-
-/** The addresses of a request's host. */
-type WithAddresses = { addresses?: string[] }
-
-/** Reuses a connection only while its host has the same addresses. */
-class HttpAgent extends Agent {
-  override getName(options?: Parameters<Agent['getName']>[0] & WithAddresses) {
-    return `${super.getName(options)} ${options?.addresses}`
-  }
-}
-class HttpsAgent extends TlsAgent {
-  override getName(options?: Parameters<TlsAgent['getName']>[0] & WithAddresses) {
-    return `${super.getName(options)} ${options?.addresses}`
-  }
-}
-
-type TenantAgents = { 'http:': HttpAgent; 'https:': HttpsAgent }
-const agentsByTenant = new Map<string, TenantAgents>()
-
-/** Returns the agents of one tenant. Tenants share no connections. */
-function agentsOf(tenant: string): TenantAgents {
-  const options = { keepAlive: true, timeout: IDLE_SOCKET_MS }
-  const tenantAgents = agentsByTenant.get(tenant) ?? {
-    'http:': new HttpAgent(options),
-    'https:': new HttpsAgent(options),
-  }
-  agentsByTenant.delete(tenant)
-  agentsByTenant.set(tenant, tenantAgents)
-  const [oldest] = agentsByTenant.keys()
-  // Active connections go on, and idle ones end by themselves.
-  if (agentsByTenant.size > MAX_TENANTS_WITH_SOCKETS && oldest !== undefined) agentsByTenant.delete(oldest)
-  return tenantAgents
 }
 
 /**
@@ -119,9 +81,10 @@ async function send(
   options: SendOptions,
 ): Promise<IncomingMessage> {
   const { method, headers, body, signal } = outbound
+  const { agentsOf, requestBy } = await import('./outbound-agents')
   const addresses = await raceAbort(signal, resolveAllowedAddresses(url, options))
   signal.throwIfAborted()
-  const resolved = addresses.map((address) => ({ address, family: isIP(address) }))
+  const resolved = addresses.map((address) => ({ address, family: ipVersionOf(address) }))
   const lookup: LookupFunction = (_, { all }, callback) =>
     all ? callback(null, resolved) : callback(null, resolved[0]!.address, resolved[0]!.family)
   const isTls = url.protocol === 'https:'
@@ -136,7 +99,7 @@ async function send(
   else if (!body && !['GET', 'HEAD'].includes(method)) sentHeaders['content-length'] = '0'
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const mayRepeat = mayBeSentTwice(outbound)
-  const out = (isTls ? overHttps : overHttp)({
+  const out = requestBy[isTls ? 'https:' : 'http:']({
     ...{ method, signal, headers: { ...sentHeaders, host: url.host }, lookup, addresses },
     agent: mayRepeat ? agentsOf(tenant)[isTls ? 'https:' : 'http:'] : false,
     ...{ hostname: normalizeHost(url), port: url.port || undefined, path: `${url.pathname}${url.search}` },
@@ -168,7 +131,7 @@ async function send(
   return promise
 }
 
-async function pipeBody(body: ReadableStream<Uint8Array>, out: ReturnType<typeof overHttp>, onProgress?: () => void) {
+async function pipeBody(body: ReadableStream<Uint8Array>, out: ClientRequest, onProgress?: () => void) {
   const closed = new Promise<void>((resolve) => out.once('close', resolve))
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
     if (out.destroyed) return

@@ -1,5 +1,3 @@
-import { domainToASCII, domainToUnicode } from 'node:url'
-
 /** Names are compared without regard to case, width, composition, and invisible characters. */
 export const normalizeForLookup = (name: string) => stripInvisible(stripInvisible(name).normalize('NFKC')).toLowerCase()
 
@@ -15,5 +13,7 @@ export function toAddressKey(address: string): string {
   const domain = key.slice(at)
   // Other domains are what they are: the URL rules would read 1.2 as an IP address.
   const isInternational = at > 0 && /[^\0-\x7f]|(^|\.)xn--/.test(domain)
-  return isInternational ? key.slice(0, at) + (domainToUnicode(domainToASCII(domain)) || domain) : key
+  if (!isInternational) return key
+  const { domainToASCII, domainToUnicode } = process.getBuiltinModule('node:url')
+  return key.slice(0, at) + (domainToUnicode(domainToASCII(domain)) || domain)
 }

@@ -1,5 +1,5 @@
-import { createHmac, randomBytes } from 'node:crypto'
 import { DAY_MS, now } from '../core/clock'
+import { hmac } from '../core/crypto'
 import { openSecret, type SecretRef } from '../platform/vault/vault'
 import type { Tenant } from '../tenancy/tenants'
 
@@ -15,7 +15,8 @@ export const toSecretRef = (plugin: string, name: 'secret' | 'former' = 'secret'
   name,
 })
 
-export const generateSecret = () => SECRET_PREFIX + randomBytes(32).toString('base64')
+export const generateSecret = () =>
+  SECRET_PREFIX + Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64')
 
 /** Returns the secrets that sign messages to a plugin now, newest first. */
 export async function readSecrets(tenant: Tenant, plugin: string, hasFormer: boolean): Promise<string[]> {
@@ -25,12 +26,12 @@ export async function readSecrets(tenant: Tenant, plugin: string, hasFormer: boo
 }
 
 const decodeKey = (secret: string) => Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
-const hmac = (secret: string, text: string) => createHmac('sha256', decodeKey(secret)).update(text)
+const sign = (secret: string, text: string) => hmac('sha256', decodeKey(secret), text)
 
 /** Returns the headers of a message, signed with each secret (https://www.standardwebhooks.com, 1.0.0). */
 export function signWebhook(id: string, body: string, secrets: string[]) {
   const timestamp = `${Math.floor(now() / 1000)}`
-  const signatures = secrets.map((secret) => `v1,${hmac(secret, `${id}.${timestamp}.${body}`).digest('base64')}`)
+  const signatures = secrets.map((secret) => `v1,${sign(secret, `${id}.${timestamp}.${body}`).toString('base64')}`)
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
 }
 
@@ -45,5 +46,5 @@ export function signUserToken(plugin: string, secret: string, claims: Record<str
     { iss: 'atoll', aud: plugin, iat, exp: iat + USER_TOKEN_TTL_SECONDS, ...claims },
   ]
   const signingInput = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
-  return `${signingInput}.${hmac(secret, signingInput).digest('base64url')}`
+  return `${signingInput}.${sign(secret, signingInput).toString('base64url')}`
 }

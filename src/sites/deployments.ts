@@ -8,7 +8,6 @@ import { openQuota } from '../limits/quota-check'
 import type { Tx } from '../storage/port'
 import { writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
-import { withUnpackedSite } from './archive'
 import { storeSite } from './encoded-files'
 import type { Deployment } from './shapes'
 import { type SiteFile, siteDeployments } from './tables'
@@ -30,8 +29,9 @@ export async function list({ tenant, db }: Pick<Ctx, 'tenant' | 'db'>, request: 
  * Puts the site of an archive in place of the active one, and returns its deployment.
  * @throws 400 INVALID_INPUT, MALFORMED_BODY, 403 QUOTA_EXCEEDED, 413 SITE_TOO_LARGE, 415, 503, 507
  */
-export const deploy = (ctx: Ctx, query: { spa?: string }, request: Request): Promise<Deployment> =>
-  withUnpackedSite(ctx, request, async (unpacked) => {
+export async function deploy(ctx: Ctx, query: { spa?: string }, request: Request): Promise<Deployment> {
+  const { withUnpackedSite } = await import('./archive')
+  return withUnpackedSite(ctx, request, async (unpacked) => {
     const isSpa = parseFlag(query, 'spa') ?? false
     const total = unpacked.files.reduce((sum, { size }) => sum + size, 0)
     using quota = await openQuota(ctx, 'storage', total)
@@ -47,6 +47,7 @@ export const deploy = (ctx: Ctx, query: { spa?: string }, request: Request): Pro
     quota?.keep()
     return get(ctx, row._id, request)
   })
+}
 
 /**
  * Makes a former deployment active, and returns it: the one with this id, or the one that was active last among those

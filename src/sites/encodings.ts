@@ -1,6 +1,5 @@
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
 import { BoundedMap } from '../core/bounded-map'
+import { callZlib } from '../core/zlib-call'
 import { isCompressible, mediaTypeOf } from './media-type'
 import type { SiteEncoding, SiteFile } from './tables'
 
@@ -9,18 +8,20 @@ const MAX_BYTES = 8 << 20 // it is in memory while it is compressed
 const BROTLI_QUALITY = 9 // the highest ones take ten times as long, for a few percent
 const GZIP_LEVEL = 9
 
-const [compressByBrotli, compressByGzip] = [promisify(brotliCompress), promisify(gzip)]
-
 /** How a file is encoded, off the thread that answers requests. */
 export const ENCODERS: Record<SiteEncoding, (bytes: Uint8Array) => Promise<Uint8Array>> = {
-  br: (bytes) =>
-    compressByBrotli(bytes, {
-      params: {
-        [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
-        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.byteLength,
-      },
-    }),
-  gzip: (bytes) => compressByGzip(bytes, { level: GZIP_LEVEL }),
+  br: async (bytes) => {
+    const { brotliCompress, constants } = await import('node:zlib')
+    const params = {
+      [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.byteLength,
+    }
+    return callZlib((done) => brotliCompress(bytes, { params }, done))
+  },
+  gzip: async (bytes) => {
+    const { gzip } = await import('node:zlib')
+    return callZlib((done) => gzip(bytes, { level: GZIP_LEVEL }, done))
+  },
 }
 /** The encodings, the preferred one first. */
 export const ENCODINGS = Object.keys(ENCODERS) as SiteEncoding[]

@@ -1,7 +1,6 @@
-import { hkdfSync } from 'node:crypto'
 import { config } from '../config'
 import { ConfigError } from '../core/config-error'
-import { generateToken, sha256 } from '../core/crypto'
+import { deriveKeyBytes, generateToken, sha256 } from '../core/crypto'
 import { logError } from '../core/log'
 import { Problem } from '../core/problem'
 import type { RunQuery } from '../storage/port'
@@ -43,7 +42,7 @@ type KeyPurpose =
  */
 export async function deriveKey(tenant: string, purpose: KeyPurpose): Promise<Uint8Array> {
   const { signingKey } = await getVerifiedSecrets().catch(throwKeysUnavailable)
-  return new Uint8Array(hkdfSync('sha256', config.ATOLL_SIGNING_KEY || signingKey, tenant, purpose, 32))
+  return deriveKeyBytes(config.ATOLL_SIGNING_KEY || signingKey, tenant, purpose)
 }
 
 /** The keys from which those of the vault are derived, by number. */

@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import type { KeyObject, X509Certificate } from 'node:crypto'
 
 /** A certificate with its chain and its private key (PEM), and what it says. */
 export type KeyPair = {
@@ -27,6 +27,7 @@ export function parseKeyPair(chain: string, key: string): KeyPair {
 
 function parseCertificate(chain: string): X509Certificate {
   try {
+    const { X509Certificate } = process.getBuiltinModule('node:crypto')
     return new X509Certificate(chain)
   } catch (cause) {
     throw new Error('the certificate is not a PEM text that begins with the certificate of the host', { cause })
@@ -35,7 +36,7 @@ function parseCertificate(chain: string): X509Certificate {
 
 function parseKey(key: string): KeyObject {
   try {
-    return createPrivateKey(key)
+    return process.getBuiltinModule('node:crypto').createPrivateKey(key)
   } catch (cause) {
     throw new Error('the private key is not a PEM text without a passphrase', { cause })
   }

@@ -1,5 +1,3 @@
-import { X509Certificate } from 'node:crypto'
-
 const AUTHORITY_KEY_ID = Buffer.from('0603551d23', 'hex') // the OID 2.5.29.35 in DER
 
 /**
@@ -7,6 +5,7 @@ const AUTHORITY_KEY_ID = Buffer.from('0603551d23', 'hex') // the OID 2.5.29.35 i
  * serial number. Undefined when it does not name the key.
  */
 export function toRenewalId(chain: string): string | undefined {
+  const { X509Certificate } = process.getBuiltinModule('node:crypto')
   const { raw, serialNumber } = new X509Certificate(chain)
   const key = readAuthorityKey(raw)
   const hex = serialNumber.length % 2 ? `0${serialNumber}` : serialNumber

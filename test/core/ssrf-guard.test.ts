@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { isIP } from 'node:net'
+import fc from 'fast-check'
 import { type FetchLimits, fetchExternal, type UpstreamUnreachable } from '../../src/core/http-client'
 import { fetchExternalStream } from '../../src/core/http-stream'
+import { ipVersionOf } from '../../src/core/ssrf-guard'
 import { certificate, key } from '../fakes/certificate'
 import { startDnsServer } from '../fakes/dns-server'
+import { checkProperty } from '../property-runner'
 
 setDefaultTimeout(30_000)
 
@@ -59,6 +63,16 @@ beforeAll(async () => {
 afterAll(async () => {
   nameserver.stop()
   await Promise.all([server, otherServer, tlsServer].map((one) => one.stop(true)))
+})
+
+test('ipVersionOf finds the addresses that the runtime knows, and no others', () => {
+  const hard = fc.string({ unit: fc.constantFrom(...'0127afG:.:.[]%/\n'), maxLength: 24 })
+  const groups = fc.array(fc.constantFrom('', '0', '1f', '255', '01', '10000', '127.0.0.1'), { maxLength: 10 })
+  const texts = fc.oneof(fc.ipV4(), fc.ipV6(), hard, ...[':', '.'].map((by) => groups.map((all) => all.join(by))))
+  checkProperty(
+    2_000,
+    fc.property(texts, (text) => expect(ipVersionOf(text)).toBe((text.includes('%') ? 0 : isIP(text)) as 0)),
+  )
 })
 
 const failureReasonOf = (work: Promise<Response>) =>

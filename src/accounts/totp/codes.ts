@@ -1,19 +1,18 @@
-import { createHmac, randomBytes } from 'node:crypto'
-import { isTimingSafeEqual } from '../../core/crypto'
+import { hmac, isTimingSafeEqual } from '../../core/crypto'
 
 const STEP_MS = 30_000
 const CODE_DIGITS = 6
 const BASE32_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /** Returns a new secret for an authenticator app: 160 bits (RFC 4226 §4) in base32. */
-export const newSecret = () => encodeBase32(randomBytes(20))
+export const newSecret = () => encodeBase32(crypto.getRandomValues(new Uint8Array(20)))
 
 /** Returns the code of a time step (RFC 6238, with the truncation of RFC 4226 §5.3). */
 export function codeAt(key: Uint8Array, step: number, digits = CODE_DIGITS): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(step))
-  const hmac = createHmac('sha1', key).update(counter).digest()
-  const number = hmac.readUInt32BE(hmac[19]! & 15) & 0x7f_ff_ff_ff
+  const digest = hmac('sha1', key, counter)
+  const number = digest.readUInt32BE(digest[19]! & 15) & 0x7f_ff_ff_ff
   return `${number % 10 ** digits}`.padStart(digits, '0')
 }
 

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { sha256 } from '../../core/crypto'
 import { encodeBase32 } from './codes'
 
@@ -7,7 +6,7 @@ const RECOVERY_CODE_COUNT = 10
 /** Returns ten recovery codes of 80 bits for a user to write down, and their rows for the database. */
 export function newRecoveryCodes(user: string) {
   const codes = Array.from({ length: RECOVERY_CODE_COUNT }, () =>
-    encodeBase32(randomBytes(10))
+    encodeBase32(crypto.getRandomValues(new Uint8Array(10)))
       .toLowerCase()
       .replace(/.{4}(?=.)/g, '$&-'),
   )

@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto'
 import { Value } from '@sinclair/typebox/value'
 import { t } from 'elysia'
+import { hmac } from '../../core/crypto'
 import { tryParseJson } from '../../core/json'
 import { Problem } from '../../core/problem'
 import { deriveKey } from '../../tenancy/installation-keys'
@@ -23,7 +23,7 @@ export type ContentSeal = typeof ContentSeal.static
 export async function createContentSeal(tenant: string, { scope }: BackupEncryption): Promise<ContentSeal> {
   const { bech32 } = await import('@scure/base')
   const key = await deriveKey(tenant, 'backup-contents')
-  const derive = (purpose: string) => createHmac('sha256', key).update(`${purpose} ${scope}`).digest()
+  const derive = (purpose: string) => hmac('sha256', key, `${purpose} ${scope}`)
   const identity = bech32.encodeFromBytes('AGE-SECRET-KEY-', derive('identity')).toUpperCase()
   return { identity, nameKey: derive('name').toString('hex') }
 }
@@ -37,7 +37,7 @@ export function parseContentSeal(text: string): ContentSeal {
 
 /** Returns the name of a content in a target. Without the seal, the name of an encrypted one does not tell its hash. */
 export const toStoredName = (sha256: string, seal: ContentSeal | undefined) =>
-  seal ? `${createHmac('sha256', Buffer.from(seal.nameKey, 'hex')).update(sha256).digest('hex')}.age` : sha256
+  seal ? `${hmac('sha256', Buffer.from(seal.nameKey, 'hex'), sha256).toString('hex')}.age` : sha256
 
 /** Returns what encrypts contents for the holder of the seal. */
 export async function createContentEncryption({ identity }: ContentSeal): Promise<Pick<BackupEncryption, 'encrypt'>> {

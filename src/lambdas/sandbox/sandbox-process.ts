@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url'
 import { logError } from '../../core/log'
 import { IS_COMPILED } from '../../core/worker-url'
 import type { Command, CompileResult, LogLine, Message, RunLimits, RunResult } from './protocol'
@@ -10,7 +9,7 @@ const START_TIMEOUT_MS = 20_000 // enough for a busy machine
 // A compiled binary starts itself with the argument `sandbox`.
 const SPAWN_COMMAND = IS_COMPILED
   ? [process.execPath, 'sandbox']
-  : [process.execPath, fileURLToPath(new URL('./process-main.ts', import.meta.url))]
+  : [process.execPath, Bun.fileURLToPath(new URL('./process-main.ts', import.meta.url))]
 
 /** The input of a run. `request` and `env` are JSON. */
 export type RunInput = { js: string; request: string; env: string; limits: RunLimits }

@@ -1,4 +1,3 @@
-import { brotliDecompressSync } from 'node:zlib'
 import { IS_COMPILED } from '../../core/worker-url'
 
 /** The name of an embedded file: the name of the asset, a hash that the compiler adds, and `.br`. */
@@ -49,6 +48,7 @@ async function encode(
 ): Promise<[Blob | Uint8Array<ArrayBuffer>, string?]> {
   if (/\bbr\b/.test(accepted)) return [asset, 'br']
   // Browsers accept Brotli over TLS only.
+  const { brotliDecompressSync } = await import('node:zlib')
   const plain = new Uint8Array(brotliDecompressSync(asset instanceof Blob ? await asset.bytes() : asset))
   return /\bgzip\b/.test(accepted) ? [Bun.gzipSync(plain), 'gzip'] : [plain]
 }

@@ -1,6 +1,6 @@
-import { hkdfSync } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
 import { now, toIsoString } from '../../core/clock'
+import { deriveKeyBytes } from '../../core/crypto'
 import { decrypt, encrypt } from '../../core/encryption'
 import { Problem } from '../../core/problem'
 import type { Db, RunQuery, Tx } from '../../storage/port'
@@ -173,7 +173,7 @@ function openText(tenant: TenantRef, keys: VaultKeys, { key, text, ...ref }: Sea
 
 /** Derives the key of a tenant by HKDF (RFC 5869), which reveals nothing about the keys of others. */
 const deriveTenantKey = (keys: VaultKeys, key: number, { tenant }: TenantRef) =>
-  new Uint8Array(hkdfSync('sha256', keys.all.get(key) ?? '', tenant, 'vault', 32))
+  deriveKeyBytes(keys.all.get(key) ?? '', tenant, 'vault')
 
 const toAad = ({ tenant }: TenantRef, { purpose, owner, name }: SecretRef) =>
   JSON.stringify([tenant, purpose, owner, name])

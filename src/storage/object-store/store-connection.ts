@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
 import { sendOutboundRequest, toHeaders } from '../../core/outbound-request'
 import { parseRetryAfter } from '../../core/retry-after'
@@ -104,7 +103,7 @@ export class StoreConnection {
 /** A large part is hashed in another thread. */
 const hashOf = async (body: Uint8Array = new Uint8Array()) =>
   body.byteLength < 65_536
-    ? createHash('sha256').update(body).digest('hex')
+    ? new Bun.CryptoHasher('sha256').update(body).digest('hex')
     : Buffer.from(await crypto.subtle.digest('SHA-256', body as Uint8Array<ArrayBuffer>)).toString('hex')
 
 const encodePart = (part: string) =>

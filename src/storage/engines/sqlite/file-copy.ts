@@ -1,5 +1,5 @@
-import { closeSync, existsSync, fdatasync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
-import { promisify } from 'node:util'
+import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { syncFile } from '../../../core/fsync'
 import { Busy } from '../../errors'
 import type { OpenFile } from './drivers'
 import { readFileState } from './log-observer'
@@ -10,8 +10,6 @@ const SYNC_BYTES = 2 << 20
 const PAUSE_RATIO = 0.3 // of the time that a synced piece takes, for the reads and writes of others
 const LOG_HEADER_BYTES = 32
 const MAX_LOG_COPIES = 5
-
-const syncData = promisify(fdatasync)
 
 /** What a copy reports, what ends it early, and whether it is written to the disk as it grows. */
 export type FileCopyControl = {
@@ -109,7 +107,7 @@ async function copyBytes(from: number, to: number, { onBytes, signal, isSynced }
     unsynced += length
     if (!isSynced || unsynced < SYNC_BYTES) await new Promise(setImmediate)
     else {
-      await syncData(to)
+      await syncFile(to)
       await Bun.sleep((performance.now() - startedAt) * PAUSE_RATIO)
       unsynced = 0
       startedAt = performance.now()

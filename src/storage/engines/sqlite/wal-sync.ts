@@ -1,11 +1,7 @@
-import { closeSync, constants, fdatasync, fstatSync, fsync, openSync, writeSync } from 'node:fs'
-import { promisify } from 'node:util'
-import { fsyncDirectory } from '../../../core/fsync'
+import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
+import { fsyncDirectory, syncFile } from '../../../core/fsync'
 import { Problem } from '../../../core/problem'
 import { Busy, DiskFailure, toStorageError } from '../../errors'
-
-// On Apple's file systems `fdatasync` may store a file's data, but not its new length.
-const syncFile = promisify(process.platform === 'darwin' ? fsync : fdatasync)
 
 /** The most that a log is lengthened by at once (bytes). */
 const MAX_SPARE_BYTES = 256 << 10
