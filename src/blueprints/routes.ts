@@ -17,8 +17,10 @@ import {
   PermissionExplanation,
   UpdatedBlueprint,
 } from './shapes'
-import { sendTypes } from './typegen/generator'
 import * as changes from './update'
+
+// The client is a large text, which few requests need.
+const loadGenerator = () => import('./typegen/generator')
 
 const keyParams = t.Object({ key: t.String() })
 const blueprintResponse = { 200: Blueprint, 404: ProblemShape }
@@ -63,7 +65,7 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
     response: t.Array(Blueprint),
     detail: { operationId: 'listBlueprints', summary: 'List blueprints' },
   })
-  .get('/types.d.ts', ({ ctx, request }) => sendTypes(ctx, 'types', request), {
+  .get('/types.d.ts', async ({ ctx, request }) => (await loadGenerator()).sendTypes(ctx, 'types', request), {
     can: 'editor',
     detail: {
       operationId: 'getBlueprintTypes',
@@ -72,7 +74,7 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
       responses: { 200: sourceResponse('The declarations of the types') },
     },
   })
-  .get('/client.ts', ({ ctx, request }) => sendTypes(ctx, 'client', request), {
+  .get('/client.ts', async ({ ctx, request }) => (await loadGenerator()).sendTypes(ctx, 'client', request), {
     can: 'editor',
     detail: {
       operationId: 'getBlueprintClient',

@@ -1,7 +1,5 @@
 import { basename, dirname, relative } from 'node:path'
 import { Command } from 'commander'
-import { toHooksSource } from '../blueprints/typegen/client-source'
-import { generateTypes } from '../blueprints/typegen/generator'
 import { badRequest } from '../core/problem'
 import { databases } from '../tenancy/databases'
 import { getTenant } from '../tenancy/tenants'
@@ -29,6 +27,7 @@ export const types = new Command('types')
       const texts = await readTypes(target, client ? 'client' : 'types')
       if (out) {
         await writeFileAtomic(texts, out)
+        const { toHooksSource } = await import('../blueprints/typegen/client-source')
         if (hooks) await writeFileAtomic([toHooksSource(toModulePath(hooks, out))], hooks)
         const files = hooks ? `${out} and ${hooks}` : out
         console.log(json ? JSON.stringify({ file: out, ...(hooks && { hooks }) }) : `Wrote ${files}.`)
@@ -41,7 +40,10 @@ export const types = new Command('types')
 
 /** Returns the types of a tenant in texts, those of another server as they arrive. */
 async function readTypes(target: TargetOptions, kind: 'client' | 'types'): Promise<AsyncIterable<string>> {
-  if (target.url === undefined) return generateTypes(await getTenant(target.tenant), kind)
+  if (target.url === undefined) {
+    const { generateTypes } = await import('../blueprints/typegen/generator')
+    return generateTypes(await getTenant(target.tenant), kind)
+  }
   const path = kind === 'client' ? 'client.ts' : 'types.d.ts'
   const { body } = await fetchFromServer(target, `/api/blueprints/${path}`)
   return body!.pipeThrough(new TextDecoderStream() as never)

@@ -1,4 +1,5 @@
 import { BoundedMap } from './bounded-map'
+import { cacheTexts } from './cached-texts'
 
 let offsetMs = 0
 let [leastLead, greatestLead] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
@@ -35,10 +36,10 @@ export const HOUR_MS = 3_600_000
 /** A day in ms. */
 export const DAY_MS = 86_400_000
 export const MINUTE_MS = 60_000
-const twoDigits = (n: number) => String(n).padStart(2, '0')
-const MINUTES = Array.from({ length: 1_440 }, (_, n) => `${twoDigits(Math.floor(n / 60))}:${twoDigits(n % 60)}:`)
-const SECONDS = Array.from({ length: 60 }, (_, n) => `${twoDigits(n)}.`)
-const MILLISECONDS = Array.from({ length: 1_000 }, (_, n) => `${String(n).padStart(3, '0')}Z`)
+const padded = (n: number, length = 2) => `${n}`.padStart(length, '0')
+const toMinute = cacheTexts((n) => `${padded(Math.floor(n / 60))}:${padded(n % 60)}:`)
+const toSecond = cacheTexts((n) => `${padded(n)}.`)
+const toMillisecond = cacheTexts((n) => `${padded(n, 3)}Z`)
 
 const MAX_CACHED_DAYS = 4_000
 const textsByDay = new BoundedMap<number, string>(MAX_CACHED_DAYS)
@@ -51,9 +52,12 @@ export function toIsoString(ms: number): string {
   const day = Math.floor(ms / DAY_MS)
   const msOfDay = ms - day * DAY_MS
   const msOfMinute = msOfDay % MINUTE_MS
-  const minute = MINUTES[(msOfDay / MINUTE_MS) | 0]!
+  const minute = toMinute((msOfDay / MINUTE_MS) | 0)
   return (
-    (textsByDay.get(day) ?? addDay(day)) + minute + SECONDS[(msOfMinute / 1_000) | 0] + MILLISECONDS[msOfMinute % 1_000]
+    (textsByDay.get(day) ?? addDay(day)) +
+    minute +
+    toSecond((msOfMinute / 1_000) | 0) +
+    toMillisecond(msOfMinute % 1_000)
   )
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { gunzip } from 'node:zlib'
 import { TooManyCalls, withOutboundCall } from './outbound-calls'
 import { type OutboundRequest, sendOutboundRequest, toHeaders } from './outbound-request'
 import { Problem } from './problem'
@@ -175,7 +176,7 @@ async function decodeBody(
   { limit, truncate }: FetchLimits,
 ): Promise<Uint8Array<ArrayBuffer>> {
   if (!Object.hasOwn(DECODERS, encoding) || !bytes.byteLength) return bytes
-  const decode = (await import('node:zlib'))[DECODERS[encoding as keyof typeof DECODERS]]
+  const decode = (await import('node:zlib'))[DECODERS[encoding as keyof typeof DECODERS]] as typeof gunzip
   try {
     return new Uint8Array(await callZlib((done) => decode(bytes, { maxOutputLength: limit }, done)))
   } catch (error) {

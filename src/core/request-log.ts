@@ -1,3 +1,4 @@
+import { cacheTexts } from './cached-texts'
 import { toIsoString } from './clock'
 import { log, logOutput, logSecurity, type SecurityEvent } from './log'
 import { getProcessNumber } from './server-processes'
@@ -99,8 +100,9 @@ function toLineStart(time: number): string {
 }
 
 const MAX_SHORT_MS = 10
-const shortTexts = Array.from({ length: MAX_SHORT_MS * 100 }, (_, hundredths) => `${hundredths / 100}`)
-const toMsText = (hundredths: number) => shortTexts[hundredths] ?? `${hundredths / 100}`
+const toShortText = cacheTexts((hundredths) => `${hundredths / 100}`)
+const toMsText = (hundredths: number) =>
+  hundredths < MAX_SHORT_MS * 100 ? toShortText(hundredths) : `${hundredths / 100}`
 
 const jsonByText = new Map<string, string>()
 

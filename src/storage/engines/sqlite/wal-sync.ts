@@ -5,7 +5,7 @@ import { Busy, DiskFailure, toStorageError } from '../../errors'
 
 /** The most that a log is lengthened by at once (bytes). */
 const MAX_SPARE_BYTES = 256 << 10
-const spareBytes = Buffer.alloc(MAX_SPARE_BYTES)
+let spareBytes: Buffer | undefined
 
 /**
  * Makes a database's log durable. SQLite would block the whole process at every commit until the disk has it; this
@@ -78,6 +78,7 @@ export class WalSync {
     this.#length = size
     if (growth <= 0 || growth > MAX_SPARE_BYTES) return
     try {
+      spareBytes ??= Buffer.alloc(MAX_SPARE_BYTES)
       this.#length += writeSync(this.#file, spareBytes, 0, Math.min(size, MAX_SPARE_BYTES))
     } catch {
       // A full disk is the concern of whoever writes more than zeros.
