@@ -1,7 +1,7 @@
-import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { DURATION_BOUNDS, Histogram } from './histogram'
-import { ipVersionOf, normalizeHost, type OutboundPolicy, resolveAllowedAddresses } from './ssrf-guard'
+import { normalizeHost, type OutboundPolicy, resolveAllowedAddresses } from './ssrf-guard'
 import { currentTrace, runInSpan, toTraceparent } from './trace'
 
 /** A request to another server. A stream is sent as it arrives. All headers are sent unchanged, except `host`. */
@@ -19,6 +19,61 @@ type SendOptions = OutboundPolicy & {
   ca?: string
   /** Called whenever a chunk of the body is written. */
   onProgress?: () => void
+}
+
+// `fetch` is not used: Bun allows 256 of them per process, so one tenant could leave none to the others.
+const IDLE_SOCKET_MS = 4_000 // most servers close an idle connection after 5 s
+const MAX_TENANTS_WITH_SOCKETS = 1_000 // beyond that the longest unused tenant's connections are not reused
+
+/** The addresses of a request's host. */
+type WithAddresses = { addresses?: string[] }
+
+/**
+ * Returns what sends requests, by their protocols. It is loaded with the first request, because it comes with streams,
+ * sockets and TLS.
+ */
+function loadProtocols() {
+  const { Agent, request: overHttp } = process.getBuiltinModule('node:http')
+  const { Agent: TlsAgent, request: overHttps } = process.getBuiltinModule('node:https')
+  // A connection is reused only while its host has the same addresses.
+  class HttpAgent extends Agent {
+    override getName(options?: Parameters<Agent['getName']>[0] & WithAddresses) {
+      return `${super.getName(options)} ${options?.addresses}`
+    }
+  }
+  class HttpsAgent extends TlsAgent {
+    override getName(options?: Parameters<typeof TlsAgent.prototype.getName>[0] & WithAddresses) {
+      return `${super.getName(options)} ${options?.addresses}`
+    }
+  }
+  const options = { keepAlive: true, timeout: IDLE_SOCKET_MS }
+  return {
+    'http:': { request: overHttp, createAgent: () => new HttpAgent(options) },
+    'https:': { request: overHttps, createAgent: () => new HttpsAgent(options) },
+  }
+}
+type Protocols = ReturnType<typeof loadProtocols>
+let protocols: Protocols | undefined
+const getProtocols = () => {
+  protocols ??= loadProtocols()
+  return protocols
+}
+
+type TenantAgents = Record<keyof Protocols, Agent>
+const agentsByTenant = new Map<string, TenantAgents>()
+
+/** Returns the agents of one tenant. Tenants share no connections. */
+function agentsOf(tenant: string): TenantAgents {
+  const tenantAgents = agentsByTenant.get(tenant) ?? {
+    'http:': getProtocols()['http:'].createAgent(),
+    'https:': getProtocols()['https:'].createAgent(),
+  }
+  agentsByTenant.delete(tenant)
+  agentsByTenant.set(tenant, tenantAgents)
+  const [oldest] = agentsByTenant.keys()
+  // Active connections go on, and idle ones end by themselves.
+  if (agentsByTenant.size > MAX_TENANTS_WITH_SOCKETS && oldest !== undefined) agentsByTenant.delete(oldest)
+  return tenantAgents
 }
 
 /**
@@ -81,10 +136,9 @@ async function send(
   options: SendOptions,
 ): Promise<IncomingMessage> {
   const { method, headers, body, signal } = outbound
-  const { agentsOf, requestBy } = await import('./outbound-agents')
   const addresses = await raceAbort(signal, resolveAllowedAddresses(url, options))
   signal.throwIfAborted()
-  const resolved = addresses.map((address) => ({ address, family: ipVersionOf(address) }))
+  const resolved = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
   const lookup: LookupFunction = (_, { all }, callback) =>
     all ? callback(null, resolved) : callback(null, resolved[0]!.address, resolved[0]!.family)
   const isTls = url.protocol === 'https:'
@@ -99,7 +153,7 @@ async function send(
   else if (!body && !['GET', 'HEAD'].includes(method)) sentHeaders['content-length'] = '0'
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const mayRepeat = mayBeSentTwice(outbound)
-  const out = requestBy[isTls ? 'https:' : 'http:']({
+  const out = getProtocols()[isTls ? 'https:' : 'http:'].request({
     ...{ method, signal, headers: { ...sentHeaders, host: url.host }, lookup, addresses },
     agent: mayRepeat ? agentsOf(tenant)[isTls ? 'https:' : 'http:'] : false,
     ...{ hostname: normalizeHost(url), port: url.port || undefined, path: `${url.pathname}${url.search}` },
