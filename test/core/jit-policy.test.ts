@@ -1,0 +1,14 @@
+import { expect, spyOn, test } from 'bun:test'
+import { endStartPolicyWithWork } from '../../src/core/jit-policy'
+
+test('a server that has work compiles its code as usual from then on, once', async () => {
+  const policy = spyOn(Bun.unsafe, 'setJITPolicy').mockImplementation(() => {})
+  endStartPolicyWithWork()
+  expect(policy).not.toHaveBeenCalled()
+  while (!policy.mock.calls.length) {
+    for (let n = 0; n < 1_000_000; n++) Math.sqrt(n)
+    await Bun.sleep(1)
+  }
+  expect(policy.mock.calls).toEqual([[1]])
+  policy.mockRestore()
+})
