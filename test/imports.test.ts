@@ -67,7 +67,7 @@ test('files that import types from each other are pairs at most', async () => {
   expect(findCycles(await readImports(true)).filter((group) => group.length > 2)).toEqual([])
 })
 
-/** Modules of the runtime that bring streams, sockets or TLS: 2 MB and a tenth of the time of a start. */
+/** Modules of the runtime that bring streams, sockets or TLS, some megabytes of memory. */
 const LARGE_BUILTINS = [
   'child_process',
   'crypto',
