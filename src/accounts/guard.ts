@@ -153,19 +153,19 @@ const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
  * quota of storage is used up, `changesData` only with a larger body. `area` is the area in the scopes of API tokens. Elysia only waits reliably for hooks that
  * are `async`, and it skips the macros after one that is `false`.
  */
-export const guard = <Area extends ScopeArea>(area: Area) => createGuard(area, readBody)
+export const guard = (area: ScopeArea) => getGuard(area, readBody)
 
 /** Returns a guard that reads bodies of up to ATOLL_AI_BODY_LIMIT bytes. */
-export const aiGuard = <Area extends ScopeArea>(area: Area) => createGuard(area, readLargeBody)
+export const aiGuard = (area: ScopeArea) => getGuard(area, readLargeBody)
 
 /** Returns a guard for routes that read the body themselves while it arrives. */
-export const streamGuard = <Area extends ScopeArea>(area: Area) => createGuard(area, skipBody)
+export const streamGuard = (area: ScopeArea) => getGuard(area, skipBody)
 
 /** Returns a guard that reads bodies as `guard` does, except multipart forms, which routes read while they arrive. */
-export const formGuard = <Area extends ScopeArea>(area: Area) => createGuard(area, readBodyUnlessForm)
+export const formGuard = (area: ScopeArea) => getGuard(area, readBodyUnlessForm)
 
 /** Returns a guard that reads bodies of up to ATOLL_UPLOAD_LIMIT bytes. */
-export const uploadGuard = <Area extends ScopeArea>(area: Area) => createGuard(area, readUpload)
+export const uploadGuard = (area: ScopeArea) => getGuard(area, readUpload)
 
 const readBody: ReadBody = (request, checks) => readJson(request, config.ATOLL_BODY_LIMIT, checks)
 const readLargeBody: ReadBody = (request, checks) => readJson(request, config.ATOLL_AI_BODY_LIMIT, checks)
@@ -174,8 +174,18 @@ const skipBody = async () => {}
 const readBodyUnlessForm: ReadBody = async (request, checks) =>
   isForm(request) ? undefined : readBody(request, checks)
 
-const createGuard = <Area extends ScopeArea>(area: Area, read: ReadBody) =>
-  new Elysia({ name: 'guard', seed: `${area} ${read.name}` }).macro({
+const guards = new Map<string, ReturnType<typeof createGuard>>()
+
+/** Returns the guard of an area, which all of its routes with such bodies share. */
+function getGuard(area: ScopeArea, read: ReadBody) {
+  const seed = `${area} ${read.name}`
+  const known = guards.get(seed) ?? createGuard(seed, area, read)
+  guards.set(seed, known)
+  return known
+}
+
+const createGuard = (seed: string, area: ScopeArea, read: ReadBody) =>
+  new Elysia({ name: 'guard', seed }).macro({
     can: (permission: Permission) => ({
       ...createHooks<Ctx>(permission, (request) => authorize(request, area, permission), read),
       response: { 401: ProblemShape, 403: ProblemShape },
