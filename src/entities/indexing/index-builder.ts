@@ -20,6 +20,7 @@ import { SortedRows } from './sorted-rows'
 const ENTITIES_PER_READ = 500 // entities whose rows one statement reads
 const READS_PER_PASS = 100 // their rows are in memory at once
 const [MIN_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE] = [64, 4_096] // rows that one write inserts or deletes
+const MIN_ROWS_PER_REMOTE_WRITE = 1_024 // of a few rows, such a write would take as long for its round trips
 
 /**
  * Builds and removes the indexes of a blueprint's fields in the background, slice by slice, in one process at a time.
@@ -43,12 +44,20 @@ async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
   }
 }
 
+const createSliceSize = ({ place }: Tenant) =>
+  new SliceSize(place?.cluster ? MIN_ROWS_PER_REMOTE_WRITE : MIN_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE)
+
 type UnreadyIndex = { number: number; state: IndexState; read?: ReadRows }
 
-/** Returns the indexes that are not ready; one with fields that are gone cannot be built. */
+/**
+ * Returns the indexes that are not ready; one with fields that are gone cannot be built. Of the compound ones, that which
+ * lists have asked for first, which has the highest number, is the first.
+ */
 const findUnready = (model: Model): UnreadyIndex[] =>
   [
-    ...model.compoundIndexes.map((index) => ({ ...index, read: compoundReader(model, index) })),
+    ...model.compoundIndexes
+      .map((index) => ({ ...index, read: compoundReader(model, index) }))
+      .sort((one, other) => other.number - one.number),
     ...model.fields.flatMap((field) =>
       field.index ? [{ number: field.number, state: field.index.state, read: fieldReader(model, field) }] : [],
     ),
@@ -58,7 +67,7 @@ const isRetiring = ({ state, read }: UnreadyIndex) => state === 'retiring' || (s
 
 /** Adds the rows of all entities that exist, and then makes the index ready. Writers add those of later entities. */
 async function build(leased: Tenant & Lease, model: Model, number: number, read: ReadRows) {
-  const size = new SliceSize(MIN_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE)
+  const size = createSliceSize(leased)
   for (let hasMore = true; hasMore; ) hasMore = await buildNext(leased, model, number, read, size)
   await changeState(leased, model, [{ number, state: 'building' }], 'ready')
 }
@@ -162,7 +171,7 @@ async function retire(leased: Tenant & Lease, model: Model, indexes: UnreadyInde
 async function remove(leased: Tenant & Lease, { key }: Model, number: number) {
   const next = `select path, value, created, entity from entity_index where field = ?
     order by path, value, created, entity limit ?`
-  const size = new SliceSize(MIN_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE)
+  const size = createSliceSize(leased)
   for (let hasMore = true; hasMore; ) {
     leased.signal.throwIfAborted()
     const count = size.rows

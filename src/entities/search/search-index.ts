@@ -18,6 +18,7 @@ import { getWordColumns, readDocuments, type WordRow } from './word-filter'
 const ENTITIES_PER_READ = 500 // entities that one statement reads
 const MAX_BYTES_PER_READ = 1 << 19 // bytes of entities that are split into words at once, unless a single one is larger
 const [MIN_ENTITIES_PER_WRITE, MAX_ENTITIES_PER_WRITE] = [20, ENTITIES_PER_READ]
+const MIN_ENTITIES_PER_REMOTE_WRITE = 250 // of a few entities, such a write would take as long for its round trips
 
 /**
  * Returns a query whose words can be looked for now. The first search of a blueprint has the index of its words built in
@@ -67,7 +68,8 @@ async function buildIndex(tenant: Tenant, model: Model, signal?: AbortSignal) {
     // Entities that were already prepared for an alteration have no words yet.
     if (inserted.length) await restartBackfill(tx, model.key)
   })
-  const size = new SliceSize(MIN_ENTITIES_PER_WRITE, MAX_ENTITIES_PER_WRITE)
+  const min = tenant.place?.cluster ? MIN_ENTITIES_PER_REMOTE_WRITE : MIN_ENTITIES_PER_WRITE
+  const size = new SliceSize(min, MAX_ENTITIES_PER_WRITE)
   for (let hasMore = true; hasMore; ) {
     signal?.throwIfAborted()
     hasMore = await indexNextEntities(tenant, model, size)
