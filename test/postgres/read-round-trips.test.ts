@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import pg from 'pg'
 import { allowPreparedStatements, Statement, Statements } from '../../src/storage/engines/postgres/statement-group'
-import { type TransactionStart, Transactions } from '../../src/storage/engines/postgres/transactions'
+import { type ReadsStart, Transactions } from '../../src/storage/engines/postgres/transactions'
 import { databaseUrl } from '../storage/engines'
 
 describe.skipIf(!databaseUrl)('reads on PostgreSQL', () => {
@@ -15,7 +15,7 @@ describe.skipIf(!databaseUrl)('reads on PostgreSQL', () => {
   const read = (value: string) => ({ sql: 'select cast(? as text)', params: [value] })
 
   /** Runs reads, and returns their rows, and every piece that was sent for them. */
-  async function readAndRecord(start: TransactionStart, statements: Statements, values: string[]) {
+  async function readAndRecord(start: ReadsStart, statements: Statements, values: string[]) {
     const client = await pool.connect()
     const { stream } = (client as unknown as pg.Client).connection
     client.release()
@@ -28,7 +28,7 @@ describe.skipIf(!databaseUrl)('reads on PostgreSQL', () => {
   test('reads that come together are sent in one piece with what selects the tenant, and from the third time on by name', async () => {
     const statements = new Statements()
     for (let times = 1; times <= 3; times++) {
-      const { rows, pieces } = await readAndRecord({ group: [settings] }, statements, ['one', 'two'])
+      const { rows, pieces } = await readAndRecord({ group: [settings], plain: [settings] }, statements, ['one', 'two'])
       expect(rows).toEqual([[['one']], [['two']]])
       expect(pieces).toEqual([expect.stringContaining('two')])
       expect(pieces[0]!.includes('select'), `${times}`).toBe(times < 3)
@@ -40,5 +40,18 @@ describe.skipIf(!databaseUrl)('reads on PostgreSQL', () => {
     const { rows, pieces } = await readAndRecord(start, new Statements(), ['one', 'two'])
     expect(rows).toEqual([[['one']], [['two']]])
     expect(pieces).toEqual([expect.stringMatching(/begin.*commit/s)])
+  })
+
+  test('reads of rows by an index are plain, and lists of values, searches and counts are planned with their values', () => {
+    const texts = {
+      'select shown from entities where blueprint = $1 and identifier = $2': true,
+      'select (select e.shown from entities e where e.seq = i.entity) from entity_index i where i.path = $1 limit $2': true,
+      'select 1 from search_words w where w.words @@ $1::tsquery': false,
+      'select seq from entities where seq in ($1, $2)': false,
+      'select seq from entities where seq = any (array(values ($1), ($2)))': false,
+      'select count(*) from entities': false,
+    }
+    for (const [text, isPlain] of Object.entries(texts))
+      expect([text, new Statement(text).isPlain]).toEqual([text, isPlain])
   })
 })

@@ -20,7 +20,7 @@ import type { BucketStatements } from './query'
 import { ReadBatcher, ReadShares } from './read-batcher'
 import { allowPreparedStatements, Statements } from './statement-group'
 import { openTenantCopy } from './tenant-copy'
-import { assertServed, SELECT_SERVED_SQL, type TransactionStart, Transactions } from './transactions'
+import { assertServed, type ReadsStart, SELECT_SERVED_SQL, type TransactionStart, Transactions } from './transactions'
 
 export type PostgresOptions = {
   url: string
@@ -46,10 +46,9 @@ const DISABLE_BITMAP_SCANS_SQL = 'set local enable_bitmapscan to off'
 // The same as `#startStatements`, in one statement that a connection can prepare.
 const SETTINGS_SQL = `select set_config('role', $1, true), set_config('search_path', $2, true),
   set_config('app.tenant', $3, true), set_config('statement_timeout', $4, true), set_config('enable_bitmapscan', 'off', true)`
-// Features write each statement for one index, whatever its values are, because SQLite plans without them, too. To plan a
-// list anew takes as long as to read it.
+// To plan a plain list anew takes as long as to read it. Other reads are planned with their values.
 const READ_SETTINGS_SQL = `${SETTINGS_SQL}, set_config('transaction_read_only', 'on', true),
-  set_config('plan_cache_mode', 'force_generic_plan', true)`
+  set_config('plan_cache_mode', $5, true)`
 const WRITE_SETTINGS_SQL = `${SETTINGS_SQL}, set_config('lock_timeout', $4, true),
   set_config('idle_in_transaction_session_timeout', $5, true)`
 const FAST_COMMIT_SQL = "select set_config('synchronous_commit', 'off', true)"
@@ -133,7 +132,12 @@ export class Postgres implements Engine {
             [LOCK_SQL, []],
           ),
         }
-    const startReads = this.#hasCitus ? start : { group: toGroup([READ_SETTINGS_SQL, settings]) }
+    const startReads: ReadsStart = this.#hasCitus
+      ? start
+      : {
+          group: toGroup([READ_SETTINGS_SQL, [...settings, 'force_custom_plan']]),
+          plain: toGroup([READ_SETTINGS_SQL, [...settings, 'force_generic_plan']]),
+        }
     const reads = new ReadBatcher(tenant, this.#readShares, (questions) =>
       this.#transactions.runReads(startReads, questions, statements),
     )

@@ -3,11 +3,18 @@ import pg from 'pg'
 import { BoundedMap } from '../../../core/bounded-map'
 import { toPostgres } from './dialect'
 
+// Lists of values, searches and counts have plans that depend on the values.
+const VALUE_DEPENDENT = /@@|\b(?:any|in) \(|\bcount\(|\bjson|^\s*explain/i
+
 /** A statement of a bucket, which a connection prepares when it is used for the second time. */
 export class Statement {
   uses = 0
+  /** Whether it reads rows by an index in the same way, whatever the values are. */
+  readonly isPlain: boolean
 
-  constructor(readonly text: string) {}
+  constructor(readonly text: string) {
+    this.isPlain = !VALUE_DEPENDENT.test(text)
+  }
 }
 
 const MAX_STATEMENTS = 2_000 // of a bucket; there is no limit to statements that are composed at run time

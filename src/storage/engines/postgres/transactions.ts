@@ -17,6 +17,9 @@ const CLEANUP_SQL = "delete from commits where made < now() - interval '1 hour'"
  */
 export type TransactionStart = { group: GroupedStatement[] } | { text: string }
 
+/** The same for reads, and what those begin with that are all plain. */
+export type ReadsStart = { group: GroupedStatement[]; plain: GroupedStatement[] } | { text: string }
+
 const INSERT_COMMIT_SQL = 'insert into commits (key) values ($1)'
 
 /** Runs transactions on the connections of a pool. Each begins with `start`, the statements that select a tenant. */
@@ -31,7 +34,7 @@ export class Transactions {
 
   /** Runs reads in one transaction, whose statements are sent together: one round trip over the network. */
   async runReads(
-    start: TransactionStart,
+    start: ReadsStart,
     reads: ReadQuery[],
     statements: Statements,
     mayRetry = true,
@@ -39,7 +42,8 @@ export class Transactions {
     const asked = reads.map(({ sql, params }) => ({ statement: statements.translate(sql), params }))
     try {
       return await this.withConnection(async (client) => {
-        const before = 'group' in start ? start.group : []
+        const isPlain = asked.every(({ statement }) => statement.isPlain)
+        const before = 'group' in start ? (isPlain ? start.plain : start.group) : []
         const { results, error } = await ('group' in start
           ? runGroup(client, [...before, ...asked])
           : runBetween(client, `begin isolation level read committed read only; ${start.text}`, asked))
