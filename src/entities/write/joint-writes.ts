@@ -1,5 +1,6 @@
 import type { PublicCtx } from '../../accounts/context'
 import type { Model } from '../../blueprints/model'
+import { currentTrace } from '../../core/trace'
 import type { JointWork, Tx } from '../../storage/port'
 import type { StoredEntity } from '../store/rows'
 import { insertBulk, readStoredByNames } from '../transfer/bulk-insert'
@@ -7,14 +8,18 @@ import { SizeLimit } from '../transfer/size-limit'
 import type { ReadableTargets } from './constraints'
 import type { EntityDraft } from './insert'
 
+/** Round trips are what is saved. Limitations count what was written before, and events name the trace of their own request. */
+const mayJoin = ({ place }: PublicCtx, { limitations }: Model) =>
+  !!place?.cluster && !limitations?.length && !currentTrace()
+
 /** Returns how an entity is created together with others that wait; undefined when its checks depend on the others. */
 export function createJointly(
-  { place }: PublicCtx,
+  ctx: PublicCtx,
   model: Model,
   draft: EntityDraft,
   readable: ReadableTargets,
 ): JointWork | undefined {
-  if (!place?.cluster || model.limitations?.length || model.fileFields.length) return
+  if (!mayJoin(ctx, model) || model.fileFields.length) return
   return {
     kind: `create ${nameOf(model)} ${JSON.stringify([...readable.scopes])}`,
     input: draft,
@@ -26,8 +31,8 @@ export function createJointly(
 type Change<T> = { identifier: string; apply(tx: Tx, before: StoredEntity | undefined): Promise<T> }
 
 /** Returns how an entity is changed together with others that wait; undefined when its checks depend on the others. */
-export function updateJointly<T>({ place }: PublicCtx, model: Model, change: Change<T>): JointWork | undefined {
-  if (!place?.cluster || model.limitations?.length || model.fields.some(({ unique }) => unique)) return
+export function updateJointly<T>(ctx: PublicCtx, model: Model, change: Change<T>): JointWork | undefined {
+  if (!mayJoin(ctx, model) || model.fields.some(({ unique }) => unique)) return
   return {
     kind: `update ${nameOf(model)}`,
     input: change,

@@ -24,6 +24,15 @@ test('creates that come at the same time each have the answer, the owner and the
   expect(new Set(events.map(({ metadata }) => metadata.identifier))).toEqual(new Set(names))
 })
 
+test('creates that come at the same time in traces of their own have events of these traces', async () => {
+  const { as, path, tenant } = await createThingsFixture(fields, undefined, { dispatchers: { create: true } })
+  const traces = ['a', 'b', 'c', 'd'].map((letter) => `00-${letter.repeat(32)}-${'1'.repeat(16)}-00`)
+  const create = (traceparent: string) => as('user').post(path, { title: traceparent }, { traceparent })
+  expect((await Promise.all(traces.map(create))).map(({ status }) => status)).toEqual([201, 201, 201, 201])
+  const select = "select trace from events where source = 'blueprints' and trace is not null order by trace"
+  expect(await tenant.db.query(select)).toEqual(traces.map((trace) => [trace]))
+})
+
 test('creates that come beside invalid ones succeed, and the others have their own errors', async () => {
   const { as, path } = await createThingsFixture(fields)
   const user = as('user')
