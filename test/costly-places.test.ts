@@ -42,7 +42,11 @@ const COSTLY: Record<string, { call: RegExp; files: Record<string, string> }> = 
   'sandbox processes': { call: /new SandboxProcess\(/, files: { 'lambdas/sandbox/pool.ts': TAKES_TURNS } },
   'reads in threads': {
     call: /(?<!function )readInThread\(/,
-    files: { 'entities/query/threaded-reads.ts': TAKES_TURNS },
+    files: {
+      'entities/query/threaded-reads.ts': TAKES_TURNS,
+      'entities/search/word-reads.ts':
+        'under a lease, five hundred documents at a time, as fast as turns to write them come',
+    },
   },
   'password hashing': { call: /Bun\.password\./, files: { 'accounts/passwords.ts': TAKES_TURNS } },
   'outgoing calls': {

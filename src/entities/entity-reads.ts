@@ -3,6 +3,7 @@ import type { ParameterNames } from './charts/chart-query'
 import { count, readGroups } from './charts/charts'
 import { get } from './entities'
 import { list } from './list'
+import { readWordsHere } from './search/word-reads'
 import { exportAll } from './transfer/export'
 
 type EntityRead = (ctx: PublicCtx, request: Request, args: string[]) => Promise<Response>
@@ -18,6 +19,7 @@ export const entityReads = {
     const groups = await readGroups(ctx, key!, { request, set: { headers } }, { by, needs } as ParameterNames)
     return Response.json(groups, { headers })
   },
+  words: async (ctx, _request, args) => Response.json(await readWordsHere(ctx, args)),
 } satisfies Record<string, EntityRead>
 
 export type EntityReadName = keyof typeof entityReads

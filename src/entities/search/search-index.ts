@@ -10,14 +10,13 @@ import type { Tenant } from '../../tenancy/tenants'
 import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
 import { STATE_SQL } from '../indexing/index-rows'
 import type { Query } from '../query/query-parser'
-import { fragment, oneOf, takeWithinSize, toChunks } from '../store/sql-fragments'
+import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { replaceTerms } from './search-terms'
 import { toSearchTerms } from './tokenizer'
 import { getWordColumns, readDocuments, type WordRow } from './word-filter'
+import { WordReader } from './word-reads'
 
-const ENTITIES_PER_READ = 500 // entities that one statement reads
-const MAX_BYTES_PER_READ = 1 << 19 // bytes of entities that are split into words at once, unless a single one is larger
-const [MIN_ENTITIES_PER_WRITE, MAX_ENTITIES_PER_WRITE] = [20, ENTITIES_PER_READ]
+const [MIN_ENTITIES_PER_WRITE, MAX_ENTITIES_PER_WRITE] = [20, 500]
 const MIN_ENTITIES_PER_REMOTE_WRITE = 250 // of a few entities, such a write would take as long for its round trips
 
 /**
@@ -68,55 +67,38 @@ async function buildIndex(tenant: Tenant, model: Model, signal?: AbortSignal) {
     // Entities that were already prepared for an alteration have no words yet.
     if (inserted.length) await restartBackfill(tx, model.key)
   })
+  const reader = new WordReader(tenant, model, signal)
   const min = tenant.place?.cluster ? MIN_ENTITIES_PER_REMOTE_WRITE : MIN_ENTITIES_PER_WRITE
   const size = new SliceSize(min, MAX_ENTITIES_PER_WRITE)
   for (let hasMore = true; hasMore; ) {
     signal?.throwIfAborted()
-    hasMore = await indexNextEntities(tenant, model, size)
+    hasMore = await indexNextEntities(tenant, model, reader, size)
   }
 }
-
-/** An entity, and its words in a state of it. */
-type EntityWords = { seq: number; state: string; terms: string }
 
 /**
  * Indexes the next entities, from wherever any process left off. They are read and split into words first, without holding
  * the writer. Returns whether there may be more.
  */
-async function indexNextEntities(tenant: Tenant, model: Model, size: SliceSize): Promise<boolean> {
-  const { db } = tenant
-  const start = await readStart(db, model)
+async function indexNextEntities(tenant: Tenant, model: Model, reader: WordReader, size: SliceSize): Promise<boolean> {
+  const start = await readStart(tenant.db, model)
   if (start === undefined) return false
-  const next = `select e.seq, ${getWordColumns(model).slice(1).join(', ')}, e.blueprint, ${STATE_SQL} from entities e
-    where e.seq > ? order by e.seq limit ?`
-  const rows = (await db.query(next, [start, ENTITIES_PER_READ])) as EntityRow[]
-  const batch = takeWithinSize(rows, MAX_BYTES_PER_READ, ([, bytes, , code]) =>
-    code === model.code ? Number(bytes) : 0,
-  )
-  const own = batch.filter(([, , , code]) => code === model.code)
-  const words = new Map<number, EntityWords>()
-  const states = new Map(own.map(([seq, , , , state]) => [Number(seq), state]))
-  await readDocuments(db, model, own.map(toWordRow), (seq, document) =>
-    words.set(seq, { seq, state: states.get(seq)!, terms: toSearchTerms(model, JSON.parse(document)) }),
-  )
-  await db.yieldToOthers()
-  const ends = batch.map(([seq]) => Number(seq))
+  const { words, numbers, isEnd } = await reader.readAfter(start)
+  const known = new Map(words.map(([seq, state, terms]) => [seq, { state, terms }]))
   for (let [from, at] = [start, 0]; ; ) {
-    at = Math.min(at + size.rows, ends.length)
-    const slice = { from, to: ends[at - 1] ?? from, isLast: at === rows.length && rows.length < ENTITIES_PER_READ }
+    at = Math.min(at + size.rows, numbers.length)
+    const slice = { from, to: numbers[at - 1] ?? from, isLast: isEnd && at === numbers.length }
     const outcome = await writeInBackground(
       tenant,
-      (tx) => indexSlice(tx, model, slice, words),
+      (tx) => indexSlice(tx, model, slice, known),
       (ms) => size.recordWrite(size.rows, ms),
     )
-    if (outcome !== 'more') return false
+    if (outcome === 'ready') return false
+    // Another process may have gone on, or the blueprint have changed.
+    if (outcome === 'elsewhere' || at === numbers.length) return true
     from = slice.to
-    if (at === ends.length) return true
   }
 }
-
-type EntityRow = [...WordRow, blueprint: string, state: string]
-const toWordRow = ([seq, size, document]: EntityRow): WordRow => [seq, size, document]
 
 /** Returns up to where entities are indexed, or undefined when there is nothing to index. */
 async function readStart(db: Pick<Db, 'query'>, model: Model): Promise<number | undefined> {
@@ -135,9 +117,9 @@ async function indexSlice(
   tx: Tx,
   model: Model,
   { from, to, isLast }: Slice,
-  words: Map<number, EntityWords>,
-): Promise<'more' | 'ended'> {
-  if ((await readStart(tx, model)) !== from) return 'ended'
+  words: Map<number, { state: string; terms: string }>,
+): Promise<'more' | 'ready' | 'elsewhere'> {
+  if ((await readStart(tx, model)) !== from) return 'elsewhere'
   // So that the blueprint leads to no index, which would be read whole for each slice.
   const range = fragment("e.seq > ? and e.seq <= ? and e.blueprint || '' = ?", from, to, model.code)
   const states = await tx.query(`select e.seq, ${STATE_SQL} from entities e where ${range.sql}`, range.params)
@@ -163,5 +145,5 @@ async function indexSlice(
     isEnd ? to : to + 1,
     model.key,
   ])
-  return isEnd ? 'ended' : 'more'
+  return isEnd ? 'ready' : 'more'
 }
