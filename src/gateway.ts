@@ -6,6 +6,7 @@ import { app } from './app'
 import { config, logFormat } from './config'
 import { type Awaitable, andThen } from './core/awaitable'
 import { respondIfModified } from './core/etag'
+import { noteRequest } from './core/jit-policy'
 import { formatLogAs, log, setLogLevel } from './core/log'
 import { Problem, toProblemResponse } from './core/problem'
 import { getRequestId } from './core/request-id'
@@ -55,6 +56,7 @@ export const handleRequest = async (request: Request, { areReadsDirect = true } 
 
 // Without a promise for what is in memory: it would cost about a twentieth of it.
 function respond(request: Request, findRead = findDirectRead): Awaitable<Response> {
+  noteRequest()
   costlyWork.noteArrival()
   warnAboutUntrustedProxy(request)
   const siteTarget = findSiteTarget(request)

@@ -1,5 +1,5 @@
 import { expect, spyOn, test } from 'bun:test'
-import { endStartPolicyWithWork } from '../../src/core/jit-policy'
+import { endStartPolicyWithWork, noteRequest } from '../../src/core/jit-policy'
 
 test('a server that has work compiles its code as usual from then on, once', async () => {
   const policy = spyOn(Bun.unsafe, 'setJITPolicy').mockImplementation(() => {})
@@ -9,6 +9,13 @@ test('a server that has work compiles its code as usual from then on, once', asy
     for (let n = 0; n < 1_000_000; n++) Math.sqrt(n)
     await Bun.sleep(1)
   }
+  expect(policy.mock.calls).toEqual([[1]])
+  policy.mockRestore()
+})
+
+test('a server that has answered a hundred requests compiles its code as usual, too', () => {
+  const policy = spyOn(Bun.unsafe, 'setJITPolicy').mockImplementation(() => {})
+  for (let n = 0; n < 1_000; n++) noteRequest()
   expect(policy.mock.calls).toEqual([[1]])
   policy.mockRestore()
 })
