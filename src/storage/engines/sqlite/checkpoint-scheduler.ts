@@ -5,7 +5,7 @@ import type { drivers } from './drivers'
 
 const CHECKPOINT_STATEMENTS = 10_000 // since the last checkpoint: about 20 MB of log
 /** From here on the log is made to start over, and from there on writes wait until it does. */
-const [LONG_LOG_STATEMENTS, MAX_LOG_STATEMENTS] = [20_000, 160_000]
+const [LONG_LOG_STATEMENTS, MAX_LOG_STATEMENTS] = [40_000, 160_000]
 const SHORT_CHECKPOINT_MS = 3
 /** A checkpoint that takes longer than this part of the one before does not become much shorter. */
 const CONVERGED_PART = 0.7
