@@ -32,12 +32,12 @@ describe.skipIf(!databaseUrl)('statistics of tables', () => {
     return Number(row?.analyze_count ?? 0)
   }
 
-  test('a table is analyzed when the rows of a tenant have doubled, not when a server begins to count them anew', async () => {
-    await startServer()(1, 1_500)
+  test('a table is analyzed when the rows of a tenant have grown by a tenth, not when a server begins to count them anew', async () => {
+    await startServer()(1, 15_000)
     await waitUntil(async () => (await countAnalyses()) === 1)
     const insert = startServer()
-    await insert(1_501, 2_700)
-    await insert(2_701, 6_000)
+    await insert(15_001, 16_200)
+    await insert(16_201, 19_500)
     await waitUntil(async () => (await countAnalyses()) > 1)
     expect(await countAnalyses()).toBe(2)
   })

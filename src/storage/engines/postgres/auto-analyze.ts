@@ -4,6 +4,7 @@ import { runGroup, Statement } from './statement-group'
 
 const FIRST_ANALYZE_ROWS = 1_000 // rows written
 const ANALYZE_GROWTH_FACTOR = 2
+const ROWS_PER_NEW_ROW = 10 // a table is analyzed when the tenant has no more rows than so many for each that was written
 const MAX_COUNTED_TABLES = 20_000 // tables of tenants whose rows are counted
 
 /** Analyzes the tables of the bucket in the search path that the role owns. */
@@ -25,7 +26,7 @@ export type WrittenRows = Map<string, number>
 const SET_TENANT = new Statement("select set_config('app.tenant', $1, true)")
 
 /**
- * Analyzes a table of a bucket whenever a tenant's part of it has doubled. PostgreSQL's autovacuum does so once a
+ * Analyzes a table of a bucket whenever a tenant's part of it has grown much, such as by a new index. PostgreSQL's autovacuum does so once a
  * minute at most, and by the growth of the whole table; until then the planner expects almost no rows with new values,
  * and joins of a few thousand rows take seconds. A role that does not own the tables leaves them to autovacuum.
  */
@@ -51,7 +52,7 @@ export class AutoAnalyze {
   }
 
   /**
-   * Starts to analyze a table, unless that is under way already, or the tenant had more rows before than were written.
+   * Starts to analyze a table, unless that is under way already, or the tenant has many more rows than were written.
    * Returns whether it was started.
    */
   #analyze(bucket: string, tenant: string, table: string, written: number): boolean {
@@ -66,7 +67,7 @@ export class AutoAnalyze {
   async #analyzeGrown(name: string, tenant: string, written: number) {
     const client = await this.pool.connect()
     try {
-      const limit = written * ANALYZE_GROWTH_FACTOR
+      const limit = written * ROWS_PER_NEW_ROW
       const count = new Statement(
         `select count(*) from (select from ${name} where tenant_id = $1 limit ${limit}) as counted`,
       )
