@@ -105,9 +105,12 @@ describe.each([...list('docs/adr/[0-9]*.md'), ...list('docs/architecture/*.md')]
   })
 })
 
-test('every decision is in the index', async () => {
+test('every decision is in the index, under a number of its own', async () => {
   const index = linksOf(await read('docs/adr/README.md'))
-  for (const path of list('docs/adr/[0-9]*.md')) expect(index).toContain(path.replace('docs/adr/', ''))
+  const paths = list('docs/adr/[0-9]*.md')
+  for (const path of paths) expect(index).toContain(path.replace('docs/adr/', ''))
+  const numbers = paths.map((path) => path.slice('docs/adr/'.length).split('-')[0])
+  expect(numbers).toEqual([...new Set(numbers)])
 })
 
 test('the overview lists all areas in the order of their ranks', async () => {
