@@ -19,7 +19,7 @@ import { deleteTenant } from '../../../src/tenancy/tenants'
 import { errorOf } from '../../rejections'
 import { fullAccessRules, statusAndCode } from '../../test-tenant'
 import { waitUntil } from '../../wait-until'
-import { createThingsFixture, importThings } from '../fixtures'
+import { createThingsFixture, importThings, indexWords } from '../fixtures'
 
 const defaults = { ...freeReadMs }
 const clusterDefaults = { ...clusterReadMs }
@@ -75,6 +75,8 @@ async function createFilledFixture() {
     next: n ? `thing-${n - 1}` : undefined,
   }))
   await importThings(own, things)
+  // Threads read the words of an index that is being built, too.
+  await indexWords(own)
   return own
 }
 
@@ -109,7 +111,8 @@ describe('reads that a thread answers', () => {
       }
     const threaded = new Set(sent.mock.calls.flatMap(([order]) => (order.act === 'read' ? [order.read.name] : [])))
     sent.mockRestore()
-    const names = config.ATOLL_DATABASE_URL ? ['export', 'get', 'list'] : Object.keys(entityReads).sort()
+    const { words: _, ...ofRequests } = entityReads
+    const names = config.ATOLL_DATABASE_URL ? ['export', 'get', 'list'] : Object.keys(ofRequests).sort()
     expect([...threaded].sort()).toEqual(names)
   })
 

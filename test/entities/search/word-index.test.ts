@@ -28,9 +28,10 @@ const withHalfAnIndex = ({ tenant }: { tenant: Tenant }, last: string, work: (do
     await tenant.write(async (tx) => {
       await tx.query("insert into search_progress (blueprint, done, upto) values ('things', ?, ?)", [done, done + 1])
       const rows = await tx.query('select seq from entities where seq <= ? order by seq', [done])
+      const [[field] = []] = await tx.query("select number from fields where blueprint = 'things'")
       await tx.executeMany(
         'insert into search_words (rowid, words) values (?, ?)',
-        rows.map(([seq]) => [seq, 'f1wheron']),
+        rows.map(([seq]) => [seq, `f${field}wheron`]),
       )
     })
     await work(done)
