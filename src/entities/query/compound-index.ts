@@ -24,8 +24,8 @@ type KnownValues = Map<Part, { value: string; by: Condition | 'scope' }>
  */
 export type CompoundRows = {
   index: CompoundParts & { number: number }
-  /** What is noted of the index, to be told that a query uses it. */
-  noted: FieldIndex
+  /** What is usedIndex of the index, to be told that a query uses it. */
+  usedIndex: FieldIndex
   where: SqlFragment
   /** The place in the index where the rows follow on each other; undefined when there are others between them. */
   at: SqlFragment | undefined
@@ -143,7 +143,7 @@ function toCompoundRows(
   const column = index.order === null ? 'i.created' : 'i.value'
   return {
     index,
-    noted: field?.index ?? index,
+    usedIndex: field?.index ?? index,
     where: and([at(false), ...ranges.map((one) => comparisonSql(column, one as Predicate))]),
     at: ranges.every(isRange) ? at(false) : undefined,
     without: index.order === null || ranges.length ? undefined : at(true),

@@ -37,8 +37,8 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
 }
 
 /** Counts by a compound index alone. */
-async function countCompoundRows(db: Db, model: Model, { index, noted, at, where, without }: CompoundRows) {
-  noteIndexUse(model, noted, index.number)
+async function countCompoundRows(db: Db, model: Model, { index, usedIndex, at, where, without }: CompoundRows) {
+  noteIndexUse(model, usedIndex, index.number)
   const [from, by] = ['entity_index i', VALUE_ORDER]
   const few = await countFewRows(db, from, where, thresholds.marked)
   const sorted = few ?? (at && (await countByMarks(db, model, at, where))) ?? (await countRows(db, { from, where, by }))

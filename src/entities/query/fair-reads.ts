@@ -12,7 +12,7 @@ import { isKnownCostly, markCostly, type PreparedRead, readThreaded, type Thread
 /** Ends a read on the main thread, which a reader thread then repeats. */
 class BecameCostly extends Error {}
 
-const PATIENCE_MS = 10
+const PROBABLY_SHORT_MS = 10 // that a read may take turns here, although a thread could answer it
 const BRIDGE_MS = 1_000 // until a read leaves that goes on here as long as there is no thread
 const bridge = { isTaken: false, until: 0 }
 
@@ -45,8 +45,8 @@ class FairReads {
     private canUseThread: boolean,
     /** Whether the read is costly from its first statement on. */
     isKnownCostly = false,
-    /** Whether the read takes turns here for some time before a thread takes over, because it is probably short. */
-    private isPatient = false,
+    /** Whether an index leads to its first rows, so that it takes turns here for a while before a thread takes over. */
+    private isProbablyShort = false,
   ) {
     this.#isInCluster = !!place?.cluster
     // A thread has few connections to PostgreSQL, so all reads there take turns with them.
@@ -99,7 +99,7 @@ class FairReads {
    */
   #shouldLeave(): boolean {
     if (this.#isBridge) return performance.now() > bridge.until
-    if ((this.#wasCostly && !this.isPatient) || !this.shouldUseThread) return false
+    if ((this.#wasCostly && !this.isProbablyShort) || !this.shouldUseThread) return false
     if (this.#isInCluster || bridge.isTaken || hasThread()) return true
     this.#isBridge = bridge.isTaken = true
     bridge.until = performance.now() + BRIDGE_MS
@@ -142,7 +142,7 @@ class FairReads {
   get shouldUseThread() {
     if (!this.canUseThread) return false
     if (this.#isInCluster) return this.#threadMs + this.#chargedMs > clusterReadMs.thread
-    return this.isPatient ? this.#threadMs + this.#chargedMs > PATIENCE_MS : this.isCostly
+    return this.isProbablyShort ? this.#threadMs + this.#chargedMs > PROBABLY_SHORT_MS : this.isCostly
   }
 
   #spend() {
@@ -186,9 +186,9 @@ async function readHere<T>(
   request: Request,
   read: (db: Db) => Awaitable<T>,
   threaded?: ThreadedRead<T>,
-  isPatient = false,
+  isProbablyShort = false,
 ): Promise<T> {
-  const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, !!threaded, false, isPatient)
+  const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, !!threaded, false, isProbablyShort)
   try {
     const result = await read(reads.db)
     reads.end()

@@ -61,7 +61,7 @@ export async function find<Row extends unknown[]>(
   const window = { limit, skip: query.skip, position }
   const compound = first ? undefined : findCompoundRows(model, rowScope, query)
   if (compound && isExact(query, position)) {
-    noteIndexUse(model, compound.noted, compound.index.number)
+    noteIndexUse(model, compound.usedIndex, compound.index.number)
     const page = await readCompoundRows({ ...request, ...compound }, window)
     if (page && areExact(query, page, columns.length)) return toResult(page)
   }
