@@ -24,7 +24,7 @@ type KnownValues = Map<Part, { value: string; by: Condition | 'scope' }>
  */
 export type CompoundRows = {
   index: CompoundParts & { number: number }
-  /** What is usedIndex of the index, to be told that a query uses it. */
+  /** The index whose last use is recorded. */
   usedIndex: FieldIndex
   where: SqlFragment
   /** The place in the index where the rows follow on each other; undefined when there are others between them. */
