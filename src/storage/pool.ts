@@ -10,6 +10,7 @@ import {
   timeStatementsAtOnce,
 } from './database-statistics'
 import { createDb, hasNul } from './db'
+import { Busy } from './errors'
 import { GroupCommitWriter } from './group-commit'
 import { needsSlot, type OpenDatabase, type PoolEntry, toPoolKey } from './pool-entry'
 import type {
@@ -51,6 +52,7 @@ export class DatabasePool {
   #evictableCount = 0
   #uses = 0
   #closing = new Set<Promise<void>>()
+  #isClosed = false
   #closeListener?: (place: DatabaseLocation) => void | Promise<void>
   #slots: DatabaseSlots
   #idleTimer?: ReturnType<typeof setInterval>
@@ -156,8 +158,9 @@ export class DatabasePool {
     }
   }
 
-  /** Closes all databases; one that is in use is closed as soon as it is idle. */
+  /** Closes all databases; one that is in use is closed as soon as it is idle. Later uses fail with 503 BUSY. */
   async close() {
+    this.#isClosed = true
     clearInterval(this.#idleTimer)
     for (const entry of this.#entries.values()) this.#closeEntry(entry).catch(logCloseFailure)
     while (this.#closing.size) {
@@ -260,6 +263,7 @@ export class DatabasePool {
   }
 
   async #openDatabase(place: DatabaseLocation, migrations: Migrations): Promise<OpenDatabase> {
+    if (this.#isClosed) throw new Busy('The server is stopping.')
     if (needsSlot(place)) await this.#slots.acquire()
     try {
       const database = await this.engine.open(place, migrations)

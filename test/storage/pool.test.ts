@@ -1,7 +1,7 @@
 import { Database as BunSqlite } from 'bun:sqlite'
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { asc, eq, sql } from 'drizzle-orm'
 import { WalSync } from '../../src/storage/engines/sqlite/wal-sync'
 import { BrokenReference, Busy, Conflict, StorageFault } from '../../src/storage/errors'
@@ -608,6 +608,20 @@ test('a database released while in use is closed after its work, and queries mea
   await work
   await Bun.sleep(0)
   expect(notes.filter((note) => note === 'close a')).toHaveLength(1)
+})
+
+test('a use after close fails with 503 BUSY and opens nothing', async () => {
+  const folder = freshFolder()
+  const storage = new DatabasePool(sqlite({ folder }), { openCount: 2, deadline: 2_000 })
+  const place = freshLocation()
+  const { db, write } = storage.getStore(place, migrations)
+  await write((tx) => insertThing(tx, 'a'))
+  const closed = storage.close()
+  expect(await errorOf(db.query('select 1'))).toBeInstanceOf(Busy)
+  await closed
+  for (const use of [db.query('select 1'), write((tx) => insertThing(tx, 'b'))])
+    expect(await errorOf(use)).toBeInstanceOf(Busy)
+  expect(readdirSync(join(folder, dirname(place.file)))).toEqual([basename(place.file)])
 })
 
 test('close also waits for work in released databases', async () => {

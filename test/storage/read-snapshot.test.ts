@@ -110,7 +110,7 @@ test('the write-ahead log restarts even under continuous reads', async () => {
   })()
   const text = 'x'.repeat(200)
   let maxWalSize = 0
-  for (let batch = 0; batch < 400; batch++) {
+  for (let batch = 0; batch < 1_000; batch++) {
     await write((tx) =>
       tx.executeMany(
         'insert into things (text) values (?)',
@@ -121,7 +121,7 @@ test('the write-ahead log restarts even under continuous reads', async () => {
   }
   reading = false
   await reader
-  // 200,000 rows are 44 MB, and each commit writes its last page once more.
-  expect(maxWalSize).toBeLessThan(30 << 20)
+  // 500,000 rows are 110 MB. Writes wait for a checkpoint where the log holds 160,000 of them, as on a busy machine.
+  expect(maxWalSize).toBeLessThan(50 << 20)
   await storage.close()
 })
