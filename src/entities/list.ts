@@ -15,6 +15,7 @@ import { populatePage } from './populate/populate'
 import { createPopulatePlan } from './populate/populate-plan'
 import { adviseCompoundIndex, adviseCountedIndex, findCompoundRows, findCountedRows } from './query/compound-index'
 import { type CursorPosition, decodeCursor, encodeCursor } from './query/cursor'
+import { beginCachedReads, requestCache } from './query/entity-cache'
 import { explainQuery } from './query/explain'
 import { readFairly } from './query/fair-reads'
 import { findFiltered } from './query/filtered-find'
@@ -34,7 +35,7 @@ import {
   withoutPrivilege,
 } from './request'
 import { prepareSearch } from './search/search-index'
-import { createSerializer, MAX_PAGE_CHARACTERS, shownColumnSql } from './store/serializer'
+import { chooseFormat, type EntityFormat, MAX_PAGE_CHARACTERS, PARTS, shownColumnSql } from './store/serializer'
 
 const ENTITIES_PER_READ = 100 // entities read by one statement
 const MAX_SHORT_SKIP = 1_000 // rows of an index that are passed at once
@@ -69,9 +70,9 @@ async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request):
     return { size: words === undefined ? 'unknown' : 'large' }
   }
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
-  const counted = findCountedRows(model, rowScope, query)
   // If the first rows of an index in order of time do not fill the page, those that would be counted are sorted.
   const needsCounted = query.count || (rows?.rest && rows.index.order === null)
+  const counted = needsCounted && findCountedRows(model, rowScope, query)
   const parts = [
     ...(rows ? [] : [adviseCompoundIndex(rowScope, query)]),
     ...(needsCounted && !counted ? [adviseCountedIndex(rowScope, query)] : []),
@@ -118,21 +119,24 @@ async function readList(
   // The main thread has counted the request before a reader thread gets it.
   if (query.count && Bun.isMainThread) await limitCostlyRequest(ctx, request)
   if (query.count || query.likes.length || query.search !== undefined) trackChanges(ctx, model)
+  else requestCache(ctx, model)
   const after = await parseStart(ctx, model, query, cursor)
   if (explain)
-    return explainQuery(db, model, rowScope, query, (db) => readPage(db, model, rowScope, query, after, () => ''))
+    return explainQuery(db, model, rowScope, query, (db) =>
+      readPage(db, model, rowScope, query, after, PARTS, () => ''),
+    )
   const began = performance.now()
   const shape = parseResponseShape(model, ctx, request, query)
   const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
   let endOf: ((shown: number) => CursorPosition) | undefined
-  const read = async (write: (shown: string) => string) => {
-    const read = await readPage(db, model, rowScope, query, after, write)
+  const read = async (format: EntityFormat, write: (text: string) => string) => {
+    const read = await readPage(db, model, rowScope, query, after, format, write)
     endOf = read.endOf
     return read
   }
   const { entities, shown, more } = await (plan
-    ? populatePage({ ...ctx, db }, plan, shape, read)
-    : read(createSerializer(model, ctx.actor, shape)))
+    ? populatePage({ ...ctx, db }, plan, shape, (collect) => read(PARTS, collect))
+    : read(...chooseFormat(model, ctx.actor, shape)))
   const headers = createHeaders(shape)
   if (more && endOf)
     headers.append(
@@ -159,8 +163,8 @@ async function parseStart(ctx: PublicCtx, model: Model, query: Query, cursor: st
 }
 
 /**
- * Returns the entities of a page as JSON, separated by commas, their number, and whether there are more. `endOf`
- * returns the position where the page ends when it shows only the given number of entities.
+ * Returns the entities of a page as JSON, separated by commas, their number, and whether there are more. `write` makes it
+ * of their texts in a format. `endOf` returns the position where the page ends when it shows only the given number of entities.
  */
 async function readPage(
   db: Db,
@@ -168,14 +172,17 @@ async function readPage(
   rowScope: RowScope,
   originalQuery: Query,
   after: CursorPosition | undefined,
-  write: (shown: string) => string,
+  format: EntityFormat,
+  write: (text: string) => string,
 ) {
   const query = await resolveLikes(db, model, originalQuery)
   const { limit } = query
   // Many large entities would fill the memory before the page is full, so a large page reads them in slices, and so does
   // one whose rows are filtered here, which have to be checked on more entities than the page shows.
   const isFiltered = query.likes.length > 0 || (query.words !== undefined && !query.ranked)
-  const readsWhole = limit <= ENTITIES_PER_READ && !isFiltered
+  const isShort = limit <= ENTITIES_PER_READ && !isFiltered
+  const cached = isShort ? beginCachedReads(db, model, format) : undefined
+  const readsWhole = isShort && !cached
   // One more row than the page shows tells whether there is a next page.
   const { rows, positionAfter } = await findFiltered<[string | number]>(
     db,
@@ -189,11 +196,14 @@ async function readPage(
   let [entities, shown, passed] = ['', 0, 0]
   while (passed < Math.min(rows.length, limit) && entities.length <= MAX_PAGE_CHARACTERS) {
     const slice = rows.slice(passed, Math.min(limit, passed + ENTITIES_PER_READ)).map(([value]) => value)
-    const texts = readsWhole ? undefined : await readShownByIds(db, model, rowScope, query, slice as number[])
+    const written = cached?.read('seq', slice as number[])
+    const texts =
+      readsWhole || written ? undefined : await readShownByIds(db, model, rowScope, query, slice as number[])
     for (const value of slice) {
       if (entities.length > MAX_PAGE_CHARACTERS) break
       passed++
-      const text = texts ? texts.get(value as number) : (value as string)
+      const stored = texts ? texts.get(value as number) : (value as string)
+      const text = written ? written.get(value as number) : stored && format.write(stored)
       if (text !== undefined) {
         shown++
         // A growing string is flattened once, at the end; an array of strings would have to be joined and copied.

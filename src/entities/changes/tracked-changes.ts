@@ -74,14 +74,24 @@ export async function* readChangedEntities(db: Db, blueprint: string, from: numb
 export type ChangePosition = { started: number; number: number }
 
 /** Returns the position of the last change of a blueprint, or undefined when its changes are not tracked. */
-export async function readChangePosition(db: Db, blueprint: string): Promise<ChangePosition | undefined> {
-  const [row] = await db.query(
-    `select t.started, (select max(c.number) from tracked_changes c where c.blueprint = t.blueprint)
-     from tracked_blueprints t where t.blueprint = ?`,
-    [blueprint],
+export const readChangePosition = async (db: Db, blueprint: string): Promise<ChangePosition | undefined> =>
+  toPosition(await db.query(SELECT_POSITION, [blueprint]))
+
+/** Returns the position without a promise; undefined also where the engine cannot. */
+export const readPositionAtOnce = ({ queryAtOnce }: Db, blueprint: string): ChangePosition | undefined =>
+  toPosition(queryAtOnce?.(SELECT_POSITION, [blueprint]))
+
+const SELECT_POSITION = `select t.started, (select max(c.number) from tracked_changes c where c.blueprint = t.blueprint)
+  from tracked_blueprints t where t.blueprint = ?`
+
+const toPosition = ([row]: unknown[][] = []): ChangePosition | undefined =>
+  row && { started: Number(row[0]), number: Number(row[1] ?? 0) }
+
+/** Returns the numbers of the entities that changed after a position, without a promise; undefined where the engine cannot. */
+export const readChangedAtOnce = ({ queryAtOnce }: Db, blueprint: string, after: number): number[] | undefined =>
+  queryAtOnce?.('select entities from tracked_changes where blueprint = ? and number > ?', [blueprint, after])?.flatMap(
+    ([entities]) => JSON.parse(entities as string) as number[],
   )
-  return row && { started: Number(row[0]), number: Number(row[1] ?? 0) }
-}
 
 const renewals = new WeakMap<Db, Map<string, number>>()
 

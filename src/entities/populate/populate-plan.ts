@@ -5,6 +5,7 @@ import type { Model } from '../../blueprints/model'
 import { mayReadField, type RowScope, rowScopeOf } from '../../blueprints/permissions'
 import type { Scope } from '../../blueprints/shapes'
 import { badRequest, type FieldError, Problem } from '../../core/problem'
+import { requestCache } from '../query/entity-cache'
 import type { PopulateOptions, ReverseRequest } from '../query/populate-options'
 
 /** A blueprint that the caller may read, the rows they may read, and the joins that replace references. */
@@ -51,7 +52,9 @@ export async function createPopulatePlan(
         if (++relations > MAX_RELATIONS)
           badRequest({ path: '$populate', message: `At most ${MAX_RELATIONS} relations are allowed.` })
         const to = await resolveReadable(field.target)
-        if (to) joins.push({ key, to: { ...to, joins: await resolveJoins(to.model, below) } })
+        if (!to) continue
+        requestCache(ctx, to.model)
+        joins.push({ key, to: { ...to, joins: await resolveJoins(to.model, below) } })
       }
     }
     return joins

@@ -4,10 +4,17 @@ import type { Db } from '../../storage/port'
 import { findWorkspaceSummaries } from '../../workspaces/workspaces'
 import { scopeSql } from '../query/sql-conditions'
 import { createPopulatedSerializer, type Replacement, readValues } from '../store/populated-serializer'
-import { createSerializer, FLAT_SHAPE, MAX_PAGE_CHARACTERS, parseHeader, type ResponseShape } from '../store/serializer'
+import {
+  chooseFormat,
+  createSerializer,
+  FLAT_SHAPE,
+  MAX_PAGE_CHARACTERS,
+  parseHeader,
+  type ResponseShape,
+} from '../store/serializer'
 import { padValues, toChunks } from '../store/sql-fragments'
 import type { Join, OwnerField, PopulatePlan, ReadableBlueprint, ReverseRelation } from './populate-plan'
-import { findReferencing, readRelated } from './related-reader'
+import { findReferencing, readCachedRelated, readRelated } from './related-reader'
 
 type PopulateContext = { db: Db; actor?: Actor }
 
@@ -174,6 +181,12 @@ async function readJoin(
       for (const [id, summary] of await readOwners[key as OwnerField](ctx.db, padValues(chunk)))
         json.set(id, JSON.stringify(summary))
     return { json, complete: true }
+  }
+  const [format, write] = chooseFormat(to.model, ctx.actor, FLAT_SHAPE)
+  const cached = to.joins.length ? undefined : readCachedRelated(ctx.db, to, format, names, allowed)
+  if (cached) {
+    for (const [name, text] of cached) cached.set(name, write(text))
+    return { json: cached, complete: true }
   }
   const { texts, complete } = await readRelated(ctx.db, to, 'e.identifier', names, allowed)
   const inner = await prepareWriter(ctx, to, [], FLAT_SHAPE, [...texts.values()], allowed)

@@ -1,7 +1,8 @@
 import { BLUEPRINT_CODE } from '../../blueprints/number-sequence'
 import type { Db } from '../../storage/port'
+import { beginCachedReads } from '../query/entity-cache'
 import { scopeSql } from '../query/sql-conditions'
-import { shownColumnSql } from '../store/serializer'
+import { type EntityFormat, shownColumnSql } from '../store/serializer'
 import { and, fragment, oneOf, type SqlFragment, toChunks } from '../store/sql-fragments'
 import type { ReadableBlueprint, ReverseRelation } from './populate-plan'
 
@@ -9,6 +10,26 @@ import type { ReadableBlueprint, ReverseRelation } from './populate-plan'
 export type RelatedTexts<Key> = { texts: Map<Key, string>; complete: boolean }
 
 const MAX_REVERSE_ENTITIES = 100 // entities of a reverse relation
+
+/**
+ * Reads entities as they are shown to those who may read all of them, which are in the cache of entities if some are. Returns
+ * undefined where they have to be read in another way.
+ */
+export function readCachedRelated(
+  db: Db,
+  { model, rowScope }: ReadableBlueprint,
+  format: EntityFormat,
+  identifiers: string[],
+  allowed: number,
+): Map<string, string> | undefined {
+  if (!rowScope.all || identifiers.length > MAX_CACHED_ENTITIES) return
+  const texts = beginCachedReads(db, model, format)?.read('identifier', identifiers)
+  let characters = 0
+  for (const text of texts?.values() ?? []) characters += text.length
+  return characters > allowed ? undefined : texts
+}
+
+const MAX_CACHED_ENTITIES = 100 // that are read at once
 
 /** Reads entities in chunks, up to `allowed` bytes, but at least one entity. */
 export async function readRelated<Key extends string | number>(

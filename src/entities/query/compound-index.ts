@@ -2,6 +2,8 @@ import type { CompoundParts, OwnerColumn } from '../../blueprints/compound-parts
 import { type CompoundIndex, type FieldIndex, isNeverIndexed } from '../../blueprints/field-indexes'
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
+import { BoundedMap } from '../../core/bounded-map'
+import { weakCached } from '../../core/weak-cache'
 import { toCompoundPath } from '../store/compound-keys'
 import { isIndexed } from '../store/index-keys'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
@@ -79,8 +81,26 @@ function readSortField({ order, search, words = search }: Query): number | null 
   return target.at === 'field' && target.single && !isNeverIndexed(target.field) ? target.field.number : undefined
 }
 
+/** Finds what the indexes of a model have for a query. A query belongs to its model, so it is found once for each row scope. */
+type FindRows = (model: Model, rowScope: RowScope, query: Query) => CompoundRows | undefined
+
+const MAX_SCOPES_PER_QUERY = 8
+
+function once(find: FindRows): FindRows {
+  const foundByScope = weakCached((_: Query) => new BoundedMap<string, { rows?: CompoundRows }>(MAX_SCOPES_PER_QUERY))
+  return (model, rowScope, query) => {
+    const scope = rowScope.all ? '' : JSON.stringify(rowScope)
+    const found = foundByScope(query)
+    const existing = found.get(scope)
+    if (existing) return existing.rows
+    const rows = find(model, rowScope, query)
+    found.set(scope, { rows })
+    return rows
+  }
+}
+
 /** Returns the rows of the index that leads to the matching entities in the order of the query, if there is one. */
-export function findCompoundRows(model: Model, rowScope: RowScope, query: Query): CompoundRows | undefined {
+export const findCompoundRows = once((model, rowScope, query) => {
   const order = readSortField(query)
   const values = order === undefined ? undefined : readKnownValues(rowScope, query)
   if (!values?.size) return
@@ -89,7 +109,7 @@ export function findCompoundRows(model: Model, rowScope: RowScope, query: Query)
     .sort((one, other) => other.equal.length - one.equal.length)
   const found = index ?? (order === null ? findFieldIndex(model, values) : undefined)
   return found && toCompoundRows(model, found, values, rowScope, query, query.order[0]!.target)
-}
+})
 
 /** Returns the index of one of the fields with a known value. */
 function findFieldIndex({ fields }: Model, values: KnownValues): CompoundIndex | undefined {
@@ -98,7 +118,7 @@ function findFieldIndex({ fields }: Model, values: KnownValues): CompoundIndex |
 }
 
 /** Returns the rows of a compound index that alone tells how many entities match, if there is one. */
-export function findCountedRows(model: Model, rowScope: RowScope, query: Query): CompoundRows | undefined {
+export const findCountedRows = once((model, rowScope, query) => {
   if (!model.compoundIndexes.length || query.search !== undefined) return
   const values = readKnownValues(rowScope, query)
   if (!values) return
@@ -110,7 +130,7 @@ export function findCountedRows(model: Model, rowScope: RowScope, query: Query):
     const rows = toCompoundRows(model, index, values, rowScope, query, target)
     if (!rows.rest) return rows
   }
-}
+})
 
 /** Returns the rows of a compound index that have to be sorted by time for the page of a query, if there are any. */
 export function findRowsToSort(model: Model, rowScope: RowScope, query: Query): CompoundRows | undefined {
@@ -208,7 +228,7 @@ export async function readCompoundRows(
     const ordered = `from entity_index i where ${sql} order by ${sortBy(by)} limit ? offset ?`
     if (rest) return readFirstMatching(ordered, params, limit, skip)
     // Not by a join, which PostgreSQL would turn round when it expects few rows.
-    const selected = columns.map((column) => `(select ${column} from entities e where e.seq = i.entity)`)
+    const selected = columns.map((column) => lookUp(column, 'i.entity'))
     const terms = [...(isSorted ? [isWithout ? 'null' : 'i.value'] : []), 'i.created', 'i.entity']
     return db.query(`select ${[...selected, ...terms].join(', ')} ${ordered}`, [...params, limit, skip])
   }
@@ -218,7 +238,7 @@ export async function readCompoundRows(
     const matching = `select n.value, n.created, n.seq from (${index}) as n cross join entities e
       where e.seq = n.seq and ${rest!.sql} order by ${sortBy(terms)} limit ? offset ?`
     // What is sorted is short: the entities are looked up afterwards.
-    const selected = columns.map((column) => `(select ${column} from entities e where e.seq = n.seq)`)
+    const selected = columns.map((column) => lookUp(column, 'n.seq'))
     return db.query(`select ${[...selected, ...terms].join(', ')} from (${matching}) as n order by ${sortBy(terms)}`, [
       ...params,
       TRIED_PAGES * (limit + skip),
@@ -244,6 +264,10 @@ export async function readCompoundRows(
   }
 }
 
+/** Returns the SQL for a column of the table `e`, in the row with a number. */
+const lookUp = (column: string, seq: string) =>
+  column === 'e.seq' ? seq : `(select ${column} from entities e where e.seq = ${seq})`
+
 /** Returns a page of the rows of a compound index in order of time, like `readCompoundRows`, or undefined when they are many. */
 export async function readSortedByTime(
   { db, columns, query, where }: FindRequest & CompoundRows,
@@ -256,7 +280,7 @@ export async function readSortedByTime(
   const order = ['created', 'seq'].map((column) => `n.${column} ${descending ? 'desc' : 'asc'}`).join(', ')
   const index = `select i.created as created, i.entity as seq from entity_index i where ${sql}`
   const sorted = `select n.created, n.seq from (${index}) as n order by ${order} limit ? offset ?`
-  const selected = columns.map((column) => `(select ${column} from entities e where e.seq = n.seq)`)
+  const selected = columns.map((column) => lookUp(column, 'n.seq'))
   return db.query(`select ${[...selected, 'n.created', 'n.seq'].join(', ')} from (${sorted}) as n order by ${order}`, [
     ...params,
     limit,

@@ -1,7 +1,9 @@
 import { textKey, truncatedPrefix } from '../../blueprints/fields/index-key-codec'
 import type { Model } from '../../blueprints/model'
+import { BoundedMap } from '../../core/bounded-map'
 import { decrypt, encrypt } from '../../core/encryption'
 import { badRequest } from '../../core/problem'
+import { weakCached } from '../../core/weak-cache'
 import { deriveKey } from '../../tenancy/installation-keys'
 import type { Tenant } from '../../tenancy/tenants'
 import type { SortPosition } from './order'
@@ -28,10 +30,17 @@ export async function encodeCursor(
   query: Query,
   position: CursorPosition,
 ): Promise<string> {
-  return encrypt(await getCursorKey(tenant), serializePosition(shortenTexts(position)), toAad(model, query)).toString(
-    'base64url',
-  )
+  const serialized = serializePosition(shortenTexts(position))
+  const existing = latestCursors(query).get(serialized)
+  if (existing) return existing
+  const cursor = encrypt(await getCursorKey(tenant), serialized, toAad(model, query)).toString('base64url')
+  latestCursors(query).set(serialized, cursor)
+  return cursor
 }
+
+/** Pages that are read again and again end at the same place. A query belongs to the blueprint of a tenant. */
+const latestCursors = weakCached((_: Query) => new BoundedMap<string, string>(MAX_LATEST_CURSORS))
+const MAX_LATEST_CURSORS = 4
 
 /** Returns the position in a cursor. @throws 400 when the cursor does not belong to this list */
 export async function decodeCursor(

@@ -1,6 +1,7 @@
 import type { Actor } from '../../accounts/actors'
 import type { Model } from '../../blueprints/model'
 import { listHiddenKeys } from '../../blueprints/permissions'
+import { BoundedMap } from '../../core/bounded-map'
 import type { Doc } from './doc'
 import {
   extractDocumentJson,
@@ -112,6 +113,14 @@ function toJson(entity: Doc): string {
   return `{${toMembers(members)}}`
 }
 
-const toName = (key: string) => `${JSON.stringify(key)}:`
+const MAX_NAMES = 1_000
+const names = new BoundedMap<string, string>(MAX_NAMES)
+
+/** Returns a key as it begins a member of a JSON object. */
+function toName(key: string): string {
+  const name = names.get(key) ?? `${JSON.stringify(key)}:`
+  names.set(key, name)
+  return name
+}
 
 const toMembers = (members: [key: string, json: string][]) => members.map(([key, json]) => toName(key) + json).join(',')

@@ -135,6 +135,26 @@ export function createSerializer(model: Model, actor: Actor | undefined, { flat,
   return (shown: string) => JSON.stringify(shapeEntity(parseEntity(shown, hidden), { flat, select }))
 }
 
+/** A text that is made of an entity of `packEntity`. The same name always stands for the same text. */
+export type EntityFormat = { name: 'parts' | 'flat' | 'wrapped'; write(shown: string): string }
+
+/** An entity whose parts are JSON, in the form of earlier versions, which everything that reads `packEntity` accepts. */
+export const PARTS: EntityFormat = {
+  name: 'parts',
+  write: (shown) => extractHeaderJson(shown) + METADATA_SEPARATOR + extractDocumentJson(shown),
+}
+
+/** Returns the format that is nearest to the JSON of a response, and a function that makes the JSON of it. */
+export function chooseFormat(
+  model: Model,
+  actor: Actor | undefined,
+  shape: ResponseShape,
+): [format: EntityFormat, write: (text: string) => string] {
+  const write = createSerializer(model, actor, shape)
+  const isWhole = !shape.select && !listHiddenKeys(model, actor).length
+  return isWhole ? [{ name: shape.flat ? 'flat' : 'wrapped', write }, (text) => text] : [PARTS, write]
+}
+
 /** Returns the JSON of an entity from that of its system properties, without braces, and of its document. */
 export function joinJson(header: string, doc: string, flat: boolean) {
   return flat && doc !== '{}' ? `{${header},"metadata":${doc},${doc.slice(1)}` : `{${header},"metadata":${doc}}`

@@ -123,8 +123,9 @@ test('a count follows the removal of an entity of another blueprint that entitie
 test('nothing is noted of a blueprint of which nothing is kept', async () => {
   const fixture = await createThingsFixture(fields)
   const user = fixture.as('user')
-  await user.get(`${fixture.path}?stage=won`)
-  await user.post(fixture.path, { name: 'Ada' })
+  const { body } = await user.post(fixture.path, { name: 'Ada' })
+  await user.get(`${fixture.path}/${body._id}`)
+  await user.patch(`${fixture.path}/${body._id}`, { name: 'Bea' })
   expect([await isTracked(fixture), await countNotes(fixture)]).toEqual([false, 0])
 })
 

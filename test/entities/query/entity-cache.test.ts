@@ -1,0 +1,173 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { getModel } from '../../../src/blueprints/blueprints'
+import type { Model } from '../../../src/blueprints/model'
+import { beginCachedReads } from '../../../src/entities/query/entity-cache'
+import { PARTS } from '../../../src/entities/store/serializer'
+import type { Db } from '../../../src/storage/port'
+import { seededRandom } from '../../blueprints/seeded-random'
+import { databaseUrl } from '../../storage/engines'
+import { waitUntil } from '../../wait-until'
+import { createBlueprintsFixture, type Entity } from '../fixtures'
+
+const format = { ...PARTS, write: (shown: string) => shown }
+
+/** Returns a database of tracked entities, whose texts are their versions, and the entities that were read from it. */
+function createDb() {
+  const state = { started: 1, changes: [] as number[], versions: new Map<number, number>(), read: [] as number[] }
+  const answers: [RegExp, (params: unknown[]) => unknown[][]][] = [
+    [/from tracked_blueprints/, () => (state.started ? [[state.started, state.changes.length]] : [])],
+    [/from tracked_changes/, ([, after]) => state.changes.slice(after as number).map((entity) => [`[${entity}]`])],
+    [
+      /from entities/,
+      (params) => {
+        const entities = new Set(params.slice(1).map((name) => Number(`${name}`.replace('id', ''))))
+        const found = [...entities].filter((entity) => state.versions.has(entity))
+        state.read.push(...found)
+        return found.map((entity) => [entity, `id${entity}`, `${state.versions.get(entity)}`])
+      },
+    ],
+  ]
+  const queryAtOnce: Db['queryAtOnce'] = (sql, params) => answers.find(([about]) => about.test(sql))![1](params ?? [])
+  const change = (entity: number, version: number | undefined) => {
+    if (version === undefined) state.versions.delete(entity)
+    else state.versions.set(entity, version)
+    state.changes.push(entity)
+  }
+  return { state, change, db: { origin: { queryAtOnce } } as unknown as Db }
+}
+
+describe('the cache of entities', () => {
+  let model: Model
+  beforeEach(() => {
+    model = { _id: 'one', key: 'things', code: 'things', version: 1, form: 0 } as Model
+  })
+  const texts = (map: Map<number | string, string> | undefined) =>
+    map && [...map].map(([name, text]) => `${name}:${text}`)
+
+  test('an entity is read once until it changes, by its number or identifier, and a removed one is not found', () => {
+    const { db, state, change } = createDb()
+    for (const entity of [1, 2, 3]) change(entity, 1)
+    const begin = () => beginCachedReads(db, model, format)!
+    expect(texts(begin().read('seq', [1, 2]))).toEqual(['1:1', '2:1'])
+    expect(texts(begin().read('seq', [2, 1]))).toEqual(['2:1', '1:1'])
+    expect(texts(begin().read('identifier', ['id1', 'id3']))).toEqual(['id1:1', 'id3:1'])
+    expect(state.read).toEqual([1, 2, 3])
+    change(1, 2)
+    change(3, undefined)
+    expect(texts(begin().read('identifier', ['id1', 'id2', 'id3']))).toEqual(['id2:1', 'id1:2'])
+    expect(state.read).toEqual([1, 2, 3, 1])
+  })
+
+  test('reads that began before a change return nothing, so that they are repeated', () => {
+    const { db, change } = createDb()
+    change(1, 1)
+    const reads = beginCachedReads(db, model, format)!
+    expect(texts(reads.read('seq', [1]))).toEqual(['1:1'])
+    change(2, 1)
+    expect(reads.read('seq', [1])).toBeUndefined()
+    expect(texts(beginCachedReads(db, model, format)!.read('seq', [1, 2]))).toEqual(['1:1', '2:1'])
+  })
+
+  test('everything is read again after a thousand changes, and when tracking begins anew', () => {
+    const { db, state, change } = createDb()
+    change(1, 1)
+    const read = () => texts(beginCachedReads(db, model, format)!.read('seq', [1]))
+    expect([read(), read()]).toEqual([['1:1'], ['1:1']])
+    for (let n = 0; n <= 1_000; n++) change(2, n)
+    expect(read()).toEqual(['1:1'])
+    expect(state.read).toEqual([1, 1])
+    state.started = 2
+    expect([read(), state.read.length]).toEqual([['1:1'], 3])
+  })
+
+  test('nothing is cached while changes are not tracked, or the blueprint is altered', () => {
+    const { db, state } = createDb()
+    expect(beginCachedReads(db, { ...model, alteration: {} } as Model, format)).toBeUndefined()
+    expect(beginCachedReads({ ...db, origin: undefined } as Db, model, format)).toBeUndefined()
+    state.started = 0
+    expect(beginCachedReads(db, model, format)).toBeUndefined()
+  })
+
+  test('entities that were not read for long are read again, those in use are not, and a change of both is noticed', () => {
+    const { db, state, change } = createDb()
+    const large = { ...format, write: (shown: string) => shown.padEnd(50_000) }
+    for (let entity = 1; entity <= 100; entity++) change(entity, 1)
+    const begin = () => beginCachedReads(db, model, large)!
+    const read = (entity: number) =>
+      entity === 1
+        ? begin().read('identifier', ['id1'])!.get('id1')!.trim()
+        : begin().read('seq', [entity])!.get(entity)!.trim()
+    for (let entity = 2; entity <= 100; entity++) expect([read(1), read(entity)]).toEqual(['1', '1'])
+    const countReads = (entity: number) => state.read.filter((one) => one === entity).length
+    expect([countReads(1), countReads(2)]).toEqual([1, 1])
+    expect([read(1), read(2)]).toEqual(['1', '1'])
+    expect([countReads(1), countReads(2)]).toEqual([1, 2])
+    change(1, 2)
+    expect([read(1), countReads(1)]).toEqual(['2', 2])
+  })
+
+  test('an entity of more than 64 KiB is read each time', () => {
+    const { db, state, change } = createDb()
+    change(1, 1)
+    const huge = { ...format, write: (shown: string) => shown.padEnd(70_000) }
+    for (let n = 0; n < 3; n++) expect(beginCachedReads(db, model, huge)!.read('seq', [1])!.get(1)).toHaveLength(70_000)
+    expect(state.read).toEqual([1, 1, 1])
+  })
+})
+
+test('lists show each entity as a read of it alone does, after random creates, updates, renames, removals and imports', async () => {
+  const { add, at, as, tenant } = await createBlueprintsFixture(
+    { key: 'companies', fields: [{ key: 'name', type: 'string' }] },
+    {
+      key: 'contacts',
+      fields: [
+        { key: 'name', type: 'string' },
+        { key: 'stage', type: 'string' },
+        { key: 'company', type: 'relation', target: 'companies' },
+      ],
+    },
+  )
+  const user = as('user')
+  const { below, pick } = seededRandom(Number(process.env.TEST_SEED ?? Date.now() % 1e6))
+  for (let n = 0; n < 5; n++) await add('companies', `company${n}`, { name: `Company ${n}` })
+  for (let n = 0; n < 40; n++)
+    await add('contacts', `contact${n}`, { name: `${n}`, stage: pick(['lead', 'won']), company: `company${n % 5}` })
+  const list = async (query: string) => (await user.get(at('contacts', query))).body as Entity[]
+  const isCached = async (key: string) => {
+    const model = await getModel(tenant, key)
+    return !!beginCachedReads({ ...tenant.db, origin: tenant.db }, model, PARTS)
+  }
+  await list('?$populate=company')
+  // Reads from PostgreSQL are not cached.
+  if (!databaseUrl) await waitUntil(async () => (await isCached('contacts')) && (await isCached('companies')))
+
+  let made = 40
+  const steps: (() => Promise<unknown>)[] = [
+    () => add('contacts', `contact${made++}`, { name: 'new', stage: 'lead', company: `company${below(5)}` }),
+    async () => user.patch(at('contacts', `/${await anyContact()}`), { name: `changed ${below(1e6)}` }),
+    async () => user.patch(at('contacts', `/${await anyContact()}`), { stage: pick(['lead', 'won']), company: null }),
+    async () => user.patch(at('contacts', `/${await anyContact()}`), { identifier: `contact${made++}` }),
+    async () => user.delete(at('contacts', `/${await anyContact()}`)),
+    () => user.patch(at('companies', `/company${below(5)}`), { name: `renamed ${below(1e6)}` }),
+    () => user.post(at('contacts', '/import'), [{ identifier: `contact${made++}`, name: 'imported', stage: 'won' }]),
+  ]
+  const anyContact = async () => pick(await list('?$limit=100')).identifier
+  const queries = [
+    '?stage=lead&$sort=name',
+    '?$sort=-updated&$limit=30',
+    '?$populate=company&$sort=name',
+    '?$select=name,company',
+  ]
+  for (let round = 0; round < 60; round++) {
+    await Promise.all([pick(steps)(), pick(steps)(), list(pick(queries))])
+    const query = pick(queries)
+    const more = query.match(/\$(?:populate|select)=[a-z,]+/)?.[0]
+    const entities = await list(query)
+    const alone = await Promise.all(
+      entities.map(
+        async ({ identifier }) => (await user.get(at('contacts', `/${identifier}${more ? `?${more}` : ''}`))).body,
+      ),
+    )
+    expect(entities).toEqual(alone)
+  }
+})
