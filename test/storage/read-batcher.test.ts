@@ -47,6 +47,17 @@ describe('the transactions in which tenants read', () => {
     expect(acme.running()).toEqual([['a', 'b'], ['c'], ['d'], ['e']])
   })
 
+  test('quick reads that come in later turns share the next transaction while two are running', async () => {
+    const acme = readsOf('acme', new ReadShares(CONNECTIONS))
+    for (const name of ['a', 'b', 'c', 'd']) {
+      acme.read(name)
+      await turn()
+    }
+    expect(acme.running()).toEqual([['a'], ['b']])
+    await acme.endFirst()
+    expect(acme.running()).toEqual([['b'], ['c', 'd']])
+  })
+
   test('slow reads that come while a tenant alone reads in four transactions are divided among the next ones', async () => {
     const acme = readsOf('acme', new ReadShares(CONNECTIONS))
     await acme.readSlowly()

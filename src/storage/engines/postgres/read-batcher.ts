@@ -7,6 +7,7 @@ type WaitingRead = ReadQuery & PromiseWithResolvers<unknown[][]>
 export type RunReads = (reads: ReadQuery[]) => Promise<PromiseSettledResult<unknown[][]>[]>
 
 const MAX_CONCURRENT_BATCHES = 4 // transactions of one tenant at a time
+const MAX_QUICK_BATCHES = 2 // of quick reads, because each more costs both sides as much as a read
 const MAX_SLOW_READS_PER_BATCH = 8 // reads of one transaction; a slow read delays those behind it
 const MAX_READS_PER_BATCH = 32 // quick reads of one transaction, which take
 const BATCH_MS = 1 // so long together
@@ -48,8 +49,8 @@ export class ReadShares {
 
 /**
  * Runs a tenant's reads. Reads that arrive in the same turn of the event loop, or while all batches are running, share a
- * transaction, which spreads the cost of a message and of setting the tenant: quick ones one, slow ones as many as there may
- * be. While others read, too, a tenant has fewer transactions, because each occupies a processor of the server; but its quick
+ * transaction, which spreads the cost of a message and of setting the tenant: quick ones one or two, slow ones as many as
+ * there may be. While others read, too, a tenant has fewer transactions, because each occupies a processor of the server; but its quick
  * reads do not wait for a slow one.
  */
 export class ReadBatcher {
@@ -89,13 +90,17 @@ export class ReadBatcher {
 
   /** Takes the reads of the next transaction: as many quick ones as take `BATCH_MS`, or a share of those that wait. */
   #takeReads(): WaitingRead[] {
-    const share = Math.ceil(this.#waiting.length / MAX_CONCURRENT_BATCHES)
+    const share = Math.ceil(this.#waiting.length / this.#maxConcurrentBatches)
     const count = Math.max(Math.min(share, MAX_SLOW_READS_PER_BATCH), BATCH_MS / this.#readMs)
     return this.#waiting.splice(0, Math.min(count, MAX_READS_PER_BATCH))
   }
 
+  get #maxConcurrentBatches() {
+    return this.#readMs < BATCH_MS ? MAX_QUICK_BATCHES : MAX_CONCURRENT_BATCHES
+  }
+
   get #maxBatches() {
-    return this.shares.maxBatchesOf(this.tenant, this.#batches)
+    return Math.min(this.shares.maxBatchesOf(this.tenant, this.#batches), this.#maxConcurrentBatches)
   }
 
   async #run() {
