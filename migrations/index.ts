@@ -52,6 +52,7 @@ import mailedCodesPg from './postgres/0064_mailed_codes.sql' with { type: 'text'
 import indexKeysPg from './postgres/0065_versions_of_index_keys.sql' with { type: 'text' }
 import offeredRefundsPg from './postgres/0066_offered_refunds.sql' with { type: 'text' }
 import compoundIndexesPg from './postgres/0067_compound_indexes.sql' with { type: 'text' }
+import searchedWordsPg from './postgres/0068_searched_words.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -258,6 +259,7 @@ export const tenantMigrations: Migrations = {
     indexKeysPg,
     offeredRefundsPg,
     compoundIndexesPg,
+    searchedWordsPg,
   ],
   schema: readSchema(schema),
   rewriting: [48],

@@ -46,6 +46,7 @@ export function createDb(query: RunQuery, { executeMany, defer, afterCommit, onV
     afterCommit,
     onVisible,
     vectorSearch: 'javascript',
+    wordIndex: 'gin',
     yieldToOthers: yieldToEventLoop,
     select,
     selectDistinct,

@@ -19,6 +19,7 @@ import type {
   Db,
   Engine,
   Migrations,
+  OnVisible,
   RunQuery,
   RunQueryAtOnce,
   Store,
@@ -93,6 +94,7 @@ export class DatabasePool {
       ...createDb(query),
       queryAtOnce,
       vectorSearch: this.engine.vectorSearch?.(place) ?? 'javascript',
+      wordIndex: this.engine.wordIndex?.(place) ?? 'gin',
     }
     return {
       db: read,
@@ -295,7 +297,9 @@ export class DatabasePool {
       actions = []
       const query = timeStatements(executor.query, place, this.limits.slowAfter ?? 0)
       const afterCommit: AfterCommit = (act) => void actions.push(act)
-      return createDb(query, { ...executor, afterCommit, onVisible: (act) => executor.onVisible(() => act(read)) })
+      const onVisible: OnVisible = (act) => executor.onVisible(() => act(read))
+      const { wordIndex } = read
+      return { ...createDb(query, { ...executor, afterCommit, onVisible }), wordIndex }
     }
     const { joint, ...others } = options ?? {}
     const result = await writer.write((executor) => work(begin(executor)), {

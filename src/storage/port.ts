@@ -64,6 +64,7 @@ export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$coun
   /** For statements of one row that run at every request, where the engine can. */
   queryAtOnce?: RunQueryAtOnce
   vectorSearch: VectorSearch
+  wordIndex: WordIndex
   /** Lets other requests run between two pieces of work that take a few ms each. */
   yieldToOthers(): Promise<void>
   /** The database of a view that reads it in another way. Caches belong to the origin. */
@@ -76,6 +77,12 @@ export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$coun
 
 /** How vectors are compared: in JavaScript, or by functions of an extension of the database. */
 export type VectorSearch = 'javascript' | 'sqlite-vec'
+
+/**
+ * How words are found: by FTS5, which has the entities of a word in their order, and whose words `search_vocabulary` lists;
+ * or by a GIN index, which has neither.
+ */
+export type WordIndex = 'fts5' | 'gin'
 
 /** Reads and writes of one unit of work. It is valid only during that work. */
 export type Tx = Db &
@@ -151,6 +158,8 @@ export interface Engine {
   readSchemaVersion(place: DatabaseLocation): Promise<number>
   /** How vectors can be compared there (default: `javascript`). */
   vectorSearch?(place: DatabaseLocation): VectorSearch
+  /** How words are found there (default: `gin`). */
+  wordIndex?(place: DatabaseLocation): WordIndex
   close(): Promise<void>
 }
 

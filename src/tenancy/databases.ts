@@ -129,6 +129,7 @@ const routingEngine: Engine = {
   remoteVersion: (place) => (place.cluster ? clusterOf(place.cluster) : sqlite).remoteVersion(place),
   readSchemaVersion: (place) => (place.cluster ? clusterOf(place.cluster) : sqlite).readSchemaVersion(place),
   vectorSearch: (place) => (place.cluster ? 'javascript' : sqlite.vectorSearch()),
+  wordIndex: (place) => (place.cluster ? 'gin' : sqlite.wordIndex()),
   retire: async (place, migrations) => {
     if (place.cluster) await clusterOf(place.cluster).retire(place, migrations)
   },

@@ -48,13 +48,31 @@ test.each([
   expect(toPostgres(statement)).toBe(expected)
 })
 
+const QUERY_SQL = "(select replace(replace(replace($1, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery)"
+
+test('toPostgres searches words by their index, but goes through them where their order matters', () => {
+  const search = (from: string, rest = '') => `select w.rowid from ${from} w where w.words match ?${rest}`
+  const found = (from: string, rest = '') => `select w.entity from ${from} w where w.words @@ ${QUERY_SQL}${rest}`
+  expect(toPostgres(search('search_words', ' limit 5'))).toBe(found('searched_words', ' limit 5'))
+  expect(toPostgres(search('search_words', ' order by w.rowid'))).toBe(found('search_words', ' order by w.entity'))
+  expect(toPostgres(search('search_words', ' and w.rowid < ?'))).toBe(found('search_words', ' and w.entity < $2'))
+})
+
+test('toPostgres looks up each of several values of a field, unless more conditions or an order follow', () => {
+  const list = (rest: string) =>
+    `select i.entity from entity_index i where i.field = ? and i.path = ? and i.value in (?, ?, ?, ?)${rest}`
+  const translated = toPostgres(`select 1 from a where b in (${list('')})`)
+  expect(translated).toContain('(values ($3), ($4), ($5), ($6)) as v (value)')
+  expect(translated).toContain('where i.field = $1 and i.path = $2 and i.value = v.value offset 0')
+  for (const rest of [' and i.entity = ?', ' order by i.value'])
+    expect(toPostgres(list(rest))).toContain('i.value in ($3, $4, $5, $6)')
+})
+
 test('toPostgres translates a search for chunks into a ranking by word frequency within the given stores', () => {
   const statement =
     'select w.rowid from search_chunks w where w.words match ? and w.store in (?, ?) order by w.rank, w.rowid limit ?'
   const translated = toPostgres(statement)
-  expect(translated).toContain(
-    "w.words @@ replace(replace(replace($1, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery",
-  )
+  expect(translated).toContain(`w.words @@ ${QUERY_SQL} and`)
   expect(translated).toContain("unnest(string_to_array($1, ' OR '))")
   expect(translated).toContain('w.store in ($2, $3)')
   expect(translated).toEndWith('desc, entity limit $4')

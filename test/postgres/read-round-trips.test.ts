@@ -42,11 +42,25 @@ describe.skipIf(!databaseUrl)('reads on PostgreSQL', () => {
     expect(pieces).toEqual([expect.stringMatching(/begin.*commit/s)])
   })
 
-  test('reads of rows by an index are plain, and lists of values, searches and counts are planned with their values', () => {
+  test('a search may use its index by a bitmap, and the reads before and after it may not', async () => {
+    const sql = "select current_setting('enable_bitmapscan')"
+    const off = new Statement("select set_config('enable_bitmapscan', 'off', true)")
+    const start = { group: [{ statement: off, params: [] }], plain: [] }
+    const reads = [sql, `${sql} as searched_words`, sql, 'select nonsense', `${sql} as searched_words`]
+    const results = await transactions.runReads(
+      start,
+      reads.map((text) => ({ sql: `${text} where 'json' <> ?`, params: [''] })),
+      new Statements(),
+    )
+    const outcomes = results.map((one) => (one.status === 'fulfilled' ? one.value : 'failed'))
+    expect(outcomes).toEqual([[['off']], [['on']], [['off']], 'failed', 'failed'])
+  })
+
+  test('reads of rows by an index and searches are plain, and lists of values and counts are planned with their values', () => {
     const texts = {
       'select shown from entities where blueprint = $1 and identifier = $2': true,
       'select (select e.shown from entities e where e.seq = i.entity) from entity_index i where i.path = $1 limit $2': true,
-      'select 1 from search_words w where w.words @@ $1::tsquery': false,
+      'select count(*) from searched_words w where w.words @@ (select $1::tsquery)': true,
       'select seq from entities where seq in ($1, $2)': false,
       'select seq from entities where seq = any (array(values ($1), ($2)))': false,
       'select count(*) from entities': false,

@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test'
+import pg from 'pg'
 import { tenantMigrations } from '../../migrations'
+import type { DatabaseLocation } from '../../src/storage/port'
 import { createDatabase, queryDatabase } from '../fakes/postgres'
+import { errorOf } from '../rejections'
 import { databaseUrl, postgres } from './engines'
 
 /** Returns the URL of a database whose owner is no superuser, as hosted servers give it. */
@@ -62,3 +65,48 @@ test.skipIf(!databaseUrl)('migrations change the rows of all tenants for an owne
   }
   await after.close()
 })
+
+test.skipIf(!databaseUrl)('a tenant finds its own words by their index where the owner is no superuser', async () => {
+  const url = await createOwnedDatabase()
+  const [one, other] = ['one', 'other'].map((tenant) => ({
+    ...{ tenant, file: '', bucket: 'unprivileged', identity: crypto.randomUUID() as string },
+  })) as [DatabaseLocation, DatabaseLocation]
+  const engine = postgres(url)
+  for (const [n, location] of [one, other].entries()) {
+    const { transaction, close } = await engine.open(location, tenantMigrations)
+    await transaction(async ({ query }) => void (await query(INSERT_WORDS, [n + 1, 'f1wshared'])))
+    await close()
+  }
+  const { query, close } = await engine.open(one, tenantMigrations)
+  const search = 'select w.rowid from search_words w where w.words match ?'
+  expect(await query(search, ['(f1wshared)'])).toEqual([[1]])
+  const plan = await query(`explain ${search}`, ['(f1wshared)'])
+  expect(plan.join()).toContain('Bitmap Index Scan on search_words_by_word')
+  await close()
+  await engine.close()
+
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('set role atoll_app')
+  await client.query('set search_path to unprivileged')
+  const read = async () => (await client.query('select entity from searched_words where true or entity = 2')).rows
+  expect(await errorOf(read())).toMatchObject({ code: '42704' }) // no tenant is set
+  for (const invalid of ['', 'anybody', "' or true --"]) {
+    await client.query("select set_config('app.tenant', $1, false)", [invalid])
+    expect(await errorOf(read()), invalid).toMatchObject({ code: '22P02' })
+  }
+  await client.query("select set_config('app.tenant', $1, false)", [crypto.randomUUID()])
+  expect(await read()).toEqual([])
+  await client.query("select set_config('app.tenant', $1, false)", [other.identity])
+  expect(await read()).toEqual([{ entity: 2 }])
+  expect((await client.query('select entity from search_words')).rows).toEqual([{ entity: 2 }])
+  for (const sql of [
+    "insert into searched_words values (3, '')",
+    "update searched_words set words = ''",
+    'delete from searched_words',
+  ])
+    expect(await errorOf(client.query(sql)), sql).toMatchObject({ code: '42501' })
+  await client.end()
+})
+
+const INSERT_WORDS = 'insert into search_words (rowid, words) values (?, ?)'

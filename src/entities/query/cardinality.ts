@@ -15,6 +15,8 @@ export const thresholds = {
   slice: 20_000,
   /** With this many matches of a search, a rank says little, and computing it for all would be slow. */
   ranked: 500,
+  /** With fewer matches than this, an index that has them in no order leads to all of them, and they are sorted. */
+  sortedMatches: 10_000,
   /** Rows that one statement scans when it reads the entity of each. */
   rows: 2_000,
   /** With fewer rows to read, a query needs no index. */
@@ -38,20 +40,40 @@ export const estimates = { judge: (rows: number, _limit: number) => rows }
  * Returns the number of rows, at most `limit`. The number may be a few seconds old. It only guides the choice of the
  * access path, so a stale number costs time but never a row.
  */
-export async function estimateRows(db: Db, from: string, { sql, params }: SqlFragment, limit = thresholds.few) {
-  const known = getEstimates(db)
-  const [key, time] = [`${limit} ${from} ${sql} ${params.join(' ')}`, performance.now()]
-  const cached = known.get(key)
-  if (cached && cached.until > time) return cached.size
+export async function estimateRows(db: Db, from: string, where: SqlFragment, limit = thresholds.few): Promise<number> {
+  const { sql, params } = where
+  const known = getKnownRows(db, from, where, limit)
+  if (known !== undefined) return known
   const [row] = await db.query(
     `select count(*) from (select 1 from ${from} where ${sql} limit ${limit}) as few`,
     params,
   )
-  const size = estimates.judge(Number(row![0]), limit)
-  if (known.size >= MAX_ESTIMATES) known.clear()
-  known.set(key, { size, until: time + ESTIMATE_TTL_MS })
+  return rememberRows(db, from, where, limit, Number(row![0]))
+}
+
+/** Returns the number of rows that `estimateRows` would return without a statement. */
+export function getKnownRows(db: Db, from: string, where: SqlFragment, limit: number): number | undefined {
+  const known = getEstimates(db).get(toEstimateKey(from, where, limit))
+  return known && known.until > performance.now() ? known.size : undefined
+}
+
+/** Remembers a number of rows for `estimateRows`, and returns it as it is to be taken. */
+export function rememberRows(
+  db: Db,
+  from: string,
+  where: SqlFragment,
+  limit: number,
+  rows: number,
+  ttl = ESTIMATE_TTL_MS,
+): number {
+  const [estimatesOfDb, size] = [getEstimates(db), estimates.judge(rows, limit)]
+  if (estimatesOfDb.size >= MAX_ESTIMATES) estimatesOfDb.clear()
+  estimatesOfDb.set(toEstimateKey(from, where, limit), { size, until: performance.now() + ttl })
   return size
 }
+
+const toEstimateKey = (from: string, { sql, params }: SqlFragment, limit: number) =>
+  `${limit} ${from} ${sql} ${params.join(' ')}`
 
 export const ESTIMATE_TTL_MS = 5_000 // ms
 const MAX_ESTIMATES = 5_000

@@ -54,6 +54,7 @@ class FairReads {
     this.db = {
       ...createDb((sql, params) => this.#query(db, sql, params)),
       vectorSearch: db.vectorSearch,
+      wordIndex: db.wordIndex,
       yieldToOthers: () => this.#pause(db),
       origin: db,
     }

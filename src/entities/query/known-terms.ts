@@ -11,8 +11,9 @@ const MAX_LOOKED_UP = 50 // terms of a search
  * Leaves out the terms of a search that no entity has, and turns a prefix into a plain word when no longer word has it:
  * a prefix search collects all matches first, and looking for fields that lack a word takes as long as for those that have it.
  */
-export const keepKnownTerms = (db: Db, model: Model, search: string): Promise<string> =>
-  readUntilChange(db, model, `terms ${search}`, async () => {
+export const keepKnownTerms = async (db: Db, model: Model, search: string): Promise<string> => {
+  if (db.wordIndex === 'gin') return search
+  return readUntilChange(db, model, `terms ${search}`, async () => {
     const words = search.split(TERM_SEPARATOR).map((word) => word.slice(1, -1).split(FIELD_SEPARATOR))
     if (!search || words.flat().length > MAX_LOOKED_UP) return search
     const known: string[] = []
@@ -22,6 +23,7 @@ export const keepKnownTerms = (db: Db, model: Model, search: string): Promise<st
     }
     return known.join(TERM_SEPARATOR)
   })
+}
 
 async function simplifyTerm(db: Db, term: string): Promise<string | undefined> {
   const isKnown = async (from: string, to: string) =>

@@ -3,11 +3,11 @@ import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { TERM_SEPARATOR } from '../search/tokenizer'
 import { and, fragment, noneOf, type SqlFragment } from '../store/sql-fragments'
-import { estimateRows, thresholds } from './cardinality'
+import { estimateRows, getKnownRows, rememberRows, thresholds } from './cardinality'
 import { keepKnownTerms } from './known-terms'
 import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
-import { entityHasWordsSql, filterSql, matchSql, rankedScan, type Scan, SEARCH_WORDS_TABLE } from './scans'
+import { entityHasWordsSql, filterSql, fullScan, matchSql, rankedScan, type Scan, SEARCH_WORDS_TABLE } from './scans'
 import type { FindResult } from './select-sql'
 
 /** The cursor of a ranked search. Entities that were shown are excluded from later pages. */
@@ -15,6 +15,8 @@ export type RankedCursor = { shown: number[]; from?: number }
 
 /** The number of results that are ranked. The cursor has to list them all, so later results come by time. */
 export const MAX_RANKED_SHOWN = 300
+/** How long a number of matches is remembered (ms). It only decides how they are read and sorted. */
+const MATCHES_TTL_MS = 60_000
 /** This many of the latest matches are read first, and more when too few of them meet the conditions. */
 const FIRST_RANGE_ROWS = 200 // rows of words
 
@@ -26,18 +28,17 @@ export async function findRanked<Row extends unknown[]>(
   const { db, model, rowScope, query, limit } = request
   const { skip } = query
   const search = await keepKnownTerms(db, model, query.search ?? '')
-  const byTime =
-    from !== undefined ||
-    shown.length >= MAX_RANKED_SHOWN ||
-    (await estimateRows(db, SEARCH_WORDS_TABLE, matchSql(search), thresholds.ranked)) >= thresholds.ranked
+  let byTime = from !== undefined || shown.length >= MAX_RANKED_SHOWN
+  const latest = db.wordIndex === 'gin' ? await sortLatest(request, search, { shown, from }, byTime) : undefined
+  byTime ||= (latest?.matches ?? (await estimateMatches(db, search))) >= thresholds.ranked
   const scan = byTime ? rankedScan(model, search) : await rankByRareWords(db, model, search)
   const where = [filterSql(scan, rowScope, query.conditions)]
   if (shown.length) where.push(noneOf('e.seq', shown))
-  if (from !== undefined) where.push(fragment('e.seq < ?', from))
-  const wordRows = and([matchSql(search), ...(from === undefined ? [] : [fragment('w.rowid < ?', from)])])
-  const rows = byTime
-    ? await findLatest(request, scan, where, wordRows)
-    : await selectRows(request, scan, where, 'w.rank, e.seq desc', { limit, skip })
+  const before = from === undefined ? [] : [fragment('w.rowid < ?', from)]
+  let rows: unknown[][]
+  if (!byTime) rows = await selectRows(request, scan, where, 'w.rank, e.seq desc', { limit, skip })
+  else
+    rows = latest?.rows ?? (await findLatest(request, scan, [...where, ...before], and([matchSql(search), ...before])))
   const numbers = rows.map((row) => row.at(-1) as number)
   return {
     rows: rows as Row[],
@@ -49,7 +50,7 @@ export async function findRanked<Row extends unknown[]>(
 /** Returns the columns and the numbers of the entities of a scan. */
 function selectRows(
   { db, columns }: RankedRequest,
-  { from }: Scan,
+  { from, fromParams = [] }: Scan,
   where: SqlFragment[],
   by: string,
   { limit, skip }: { limit: number; skip: number },
@@ -57,10 +58,44 @@ function selectRows(
   const { sql, params } = and(where)
   const columnList = [...columns, 'e.seq'].join(', ')
   return db.query(`select ${columnList} from ${from} where ${sql} order by ${by} limit ? offset ?`, [
+    ...fromParams,
     ...params,
     limit,
     skip,
   ])
+}
+
+const estimateMatches = (db: Db, search: string) =>
+  estimateRows(db, SEARCH_WORDS_TABLE, matchSql(search), thresholds.ranked)
+
+/**
+ * Returns how many entities contain the words, and the page of the latest ones, by sorting all of them; without the page when
+ * there are too many, or so few that `findRanked` ranks them. Returns undefined when only a count tells how many they are.
+ */
+async function sortLatest(
+  request: RankedRequest,
+  search: string,
+  { shown, from = Number.MAX_SAFE_INTEGER }: RankedCursor,
+  isLater: boolean,
+): Promise<{ matches: number; rows?: unknown[][] } | undefined> {
+  const { db, columns, model, rowScope, query, limit } = request
+  const { ranked, sortedMatches } = thresholds
+  const words = matchSql(search)
+  const known = getKnownRows(db, SEARCH_WORDS_TABLE, words, sortedMatches)
+  if (known !== undefined && (known >= sortedMatches || (known < ranked && !isLater))) return { matches: known }
+  // A sum is no column of an index, so that the index of words leads to the rows instead of the one of numbers.
+  const { sql, params } = and([words, fragment('w.rowid + 0 < ?', from)])
+  const matching = `select w.rowid + 0 as seq from ${SEARCH_WORDS_TABLE} where ${sql} limit ${sortedMatches}`
+  const sorted = `select m.seq, count(*) over () as matches from (${matching}) as m order by m.seq desc`
+  const scan = { ...fullScan(model), from: `(${sorted}) as n join entities e on e.seq = n.seq`, fromParams: params }
+  const where = [filterSql(scan, rowScope, query.conditions), ...(shown.length ? [noneOf('e.seq', shown)] : [])]
+  const counted = { ...request, columns: [...columns, 'n.matches'] }
+  const rows = await selectRows(counted, scan, where, 'n.seq desc', { limit, skip: query.skip })
+  if (!rows.length) return
+  const matches = Number(rows[0]![columns.length])
+  if (!isLater) rememberRows(db, SEARCH_WORDS_TABLE, words, sortedMatches, matches, MATCHES_TTL_MS)
+  if (matches >= sortedMatches || (matches < ranked && !isLater)) return { matches }
+  return { matches, rows: rows.map((row) => row.toSpliced(columns.length, 1)) }
 }
 
 /** Returns the page of the latest matches among the rows of words. Matches before the page are only counted. */
@@ -94,9 +129,10 @@ async function findLatest(request: RankedRequest, scan: Scan, where: SqlFragment
 
 /**
  * Returns a scan of the entities that contain all words, ranked by the rare words only, or by all words when all or
- * none of them are rare. To weigh a word, SQLite reads all rows that contain it.
+ * none of them are rare. To weigh a word, FTS5 reads all rows that contain it.
  */
 async function rankByRareWords(db: Db, model: Model, search: string): Promise<Scan> {
+  if (db.wordIndex === 'gin') return rankedScan(model, search)
   const words = search.split(TERM_SEPARATOR)
   const sizes = await Promise.all(words.map((word) => estimateRows(db, SEARCH_WORDS_TABLE, matchSql(word))))
   const rareWords = words.filter((_, n) => sizes[n]! < thresholds.few)

@@ -22,10 +22,9 @@ import {
 } from './held-lines'
 import { ImportDryRun, ignoreRollback } from './import-dry-run'
 import { describeProblem, isRefusal, toFailure, toNoFailure } from './import-errors'
-import { describeTable, type ImportOptions, type ImportSource } from './import-reader'
+import type { ImportOptions, ImportSource } from './import-reader'
 import { listOwnReferences } from './later-references'
 import { planLine } from './line-plan'
-import { LineSlice } from './line-slice'
 import { resolveFilesOf } from './operation'
 import { Precomputation } from './precomputation'
 import { ImportProgress, type ImportReport } from './progress'
@@ -75,13 +74,40 @@ export class ImportRun {
     const { imported, failed, errors } = this.#report
     // Malformed lines were found before the rejected lines of their batch.
     errors.sort((one, other) => one.line - other.line)
-    return { imported: this.options.atomic && failed ? 0 : imported, failed, errors, ...describeTable(this.source) }
+    return { imported: this.options.atomic && failed ? 0 : imported, failed, errors, ...this.#describeTable() }
+  }
+
+  #describeTable(): Pick<ImportReport, 'understood'> {
+    const { columns, dialect } = this.source.table ?? {}
+    if (!columns) return {}
+    return { understood: { separator: dialect!.separator!, encoding: this.source.reader.encoding, columns } }
   }
 
   async #readLines() {
     if (this.options.atomic && !this.options.dryRun) this.#journal = await UndoJournal.open(this.ctx, this.key)
     try {
-      await this.#writeLines()
+      let [slice, size]: [PlannedLine[], number] = [[], 0]
+      for await (const lines of this.source.reader.readLines(this.source.table?.dialect)) {
+        const parsed = await this.#turns.run(() =>
+          lines.map((line) => planLine(line, this.source, this.model, this.options.mode)),
+        )
+        for (const [n, planned] of parsed.entries()) {
+          const line = lines[n]!
+          if (this.#isQuotaExceeded) {
+            this.#report.failed++
+            continue
+          }
+          if (planned instanceof Problem) await this.#reportLine(line.line, planned)
+          if (!planned || planned instanceof Problem) continue
+          slice.push(planned)
+          size += line.text.length
+          if (!this.#batchSize.isFull(slice.length, size)) continue
+          await this.#writeAll(slice)
+          await this.#progress.emitIfDue()
+          ;[slice, size] = [[], 0]
+        }
+      }
+      await this.#writeAll(slice)
       await this.#writeHeld()
       if (this.options.dryRun) await this.#checkReferences()
       if (this.source.table && !this.source.table.isReadable)
@@ -91,43 +117,6 @@ export class ImportRun {
     } finally {
       await this.#journal?.undo()
     }
-  }
-
-  /** Writes the lines in slices. While a database in another process writes one of them, the next one is read. */
-  async #writeLines() {
-    const isRemote = !!this.ctx.place?.cluster
-    let slice = new LineSlice()
-    let writing: Promise<void> | undefined
-    try {
-      for await (const lines of this.source.reader.readLines(this.source.table?.dialect)) {
-        const planned = await this.#turns.run(() =>
-          lines.map((line) => planLine(line, this.source, this.model, this.options.mode)),
-        )
-        for (const [n, { line, text }] of lines.entries()) {
-          slice.add(line, text.length, planned[n])
-          if (!this.#batchSize.isFull(slice.lines.length, slice.characters)) continue
-          await writing
-          writing = this.#writeSlice(slice)
-          writing.catch(() => {}) // it is awaited later
-          if (!isRemote) await writing
-          slice = new LineSlice()
-        }
-      }
-    } finally {
-      await writing
-    }
-    await this.#writeSlice(slice)
-  }
-
-  /** Once a quota is exceeded, lines are only counted. */
-  async #writeSlice({ lines, problems, count }: LineSlice) {
-    if (this.#isQuotaExceeded) {
-      this.#report.failed += count
-      return
-    }
-    for (const { line, problem } of problems) await this.#reportLine(line, problem)
-    await this.#writeAll(lines)
-    await this.#progress.emitIfDue()
   }
 
   /** Reports the lines of a dry run whose references an import would refuse. */
@@ -176,8 +165,11 @@ export class ImportRun {
       const culprit = lines[this.#quotaIndex]
       if (!isRefusal(failure.error) || isQuotaExceeded(failure.error) || !culprit) return void refused.push(...lines)
       refused.push(culprit)
-      const others = lines.filter((line) => line !== culprit)
-      const rest = await splitByStored(this.ctx.db, this.model, others)
+      const rest = await splitByStored(
+        this.ctx.db,
+        this.model,
+        lines.filter((line) => line !== culprit),
+      )
       for (const [line, name] of rest.missing) missing.set(line, name)
       lines = rest.met
     }

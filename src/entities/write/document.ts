@@ -18,8 +18,7 @@ export type ParsedBody = {
 }
 
 const IGNORED_KEYS = new Set(['_id', 'created', 'updated', 'blueprint', 'tenant', 'id', 'metadata'])
-/** Properties that only privileged callers may set. */
-export const OWNER_KEYS = new Set(['user', 'workspace'])
+const OWNER_KEYS = new Set(['user', 'workspace'])
 
 /** Parses a body with properties at the top level, under `metadata` or both. @throws 400 when it is not an object */
 export function parseBody(body: unknown, actor: Caller | undefined): ParsedBody {

@@ -18,7 +18,7 @@ export function toPostgres(sql: string): string {
 
 function translate(sql: string): string {
   let parameters = 0
-  const numbered = materializeSubselects(materializeLists(sql))
+  const numbered = materializeSubselects(sql)
     // SQLite has the text of a boolean only as JSON.
     .replace(/\b(e\.(?:shown|altered)) -> /g, '$1 ->> ')
     .replace(/(->> )?('(?:[^']|'')*'|"(?:[^"]|"")*"|\?)/g, (_, arrow: string | undefined, part: string) => {
@@ -37,10 +37,12 @@ function translate(sql: string): string {
       'cross join lateral (select * from $1 where $2 offset 0) as e where true',
     )
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
-  // Here a prefix search costs no more than a word search, so the prefix is always searched.
-  if (numbered.includes('search_vocabulary')) return 'select 1 where $1::text < $2::text'
-  return /search_(words|chunks)/.test(numbered) ? translateSearch(numbered) : numbered
+  const listed = materializeLists(lookUpValues(numbered))
+  return /search_(words|chunks)/.test(listed) ? translateSearch(listed) : listed
 }
+
+// Statements that read the words of entities in the order of their numbers. They find many, so they go through the rows.
+const IN_ORDER = /\bw\.rowid [<>]|\border by w\.rowid\b/
 
 /**
  * Translates the full-text search of SQLite's FTS5 to `tsvector` and `tsquery`. A lower FTS5 rank is a better match,
@@ -48,11 +50,12 @@ function translate(sql: string): string {
  */
 function translateSearch(sql: string): string {
   const [, matchParameter = ''] = /\bw\.words match (\$\d+)/.exec(sql) ?? []
+  // As a subquery, which is evaluated once, also where the plan does not depend on the words.
   const query = (text: string) =>
-    `replace(replace(replace(${text}, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery`
+    `(select replace(replace(replace(${text}, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery)`
   const toTsvectorInsert = (insert: string) =>
     insert.replace(/\(((?:\$\d+, )+)(\$\d+)\)/g, "($1array_to_tsvector(string_to_array($2, ' ')))")
-  return sql
+  return (IN_ORDER.test(sql) ? sql : sql.replaceAll(/\bsearch_words w\b(?=.*\bw\.words match )/gs, 'searched_words w'))
     .replace(/^insert into search_\w+ .*/, toTsvectorInsert)
     .replace(/^select w\.rowid from search_chunks w where (.*) order by w\.rank, w\.rowid (limit \$\d+)$/, rankByBm25)
     .replace(/\browid\b/g, 'entity')
@@ -92,19 +95,31 @@ function materializeSubselects(sql: string): string {
 }
 
 /**
+ * Looks up each value of a list in the index of a field. PostgreSQL expects few rows of a field of a tenant, and would rather
+ * compare all of them with a list, or with an array.
+ */
+const lookUpValues = (sql: string) =>
+  sql.replace(
+    /\bfrom entity_index (\w) where (\1\.field = \$\d+ and \1\.path = \$\d+) and \1\.value in \((\$\d+(?:, \$\d+){3,})\)(?=\)| limit )/g,
+    (_, alias: string, field: string, values: string) =>
+      `from (select distinct v.value from (values ${toRows(values)}) as v (value)) as v cross join lateral
+        (select * from entity_index ${alias} where ${field} and ${alias}.value = v.value offset 0) as ${alias}`,
+  )
+
+/** Returns a list of parameters as rows. */
+const toRows = (list: string) => list.replaceAll(/\$\d+/g, '($&)')
+
+/**
  * Turns each list of 256 texts or numbers of entities or more into an array, so that PostgreSQL looks up each of them in an
  * index. It knows how long a list is, and prefers to compare a long one with all rows of the tenant, which it expects to be
  * few. Shorter lists stay: they are looked up where there are many rows, and compared faster than arrays where there are few.
  */
-function materializeLists(sql: string): string {
-  return sql.replace(
-    /\b((?:\w+\.)?(value|identifier|_id|seq)) in \(\?((?:, \?){255,})\)/g,
-    (_, column: string, name: string, others: string) => {
-      const first = name === 'seq' ? 'cast(? as bigint)' : '?'
-      return `${column} = any (array(values (${first})${others.replaceAll(', ?', ', (?)')}))`
-    },
+const materializeLists = (sql: string) =>
+  sql.replace(
+    /\b((?:\w+\.)?(value|identifier|_id|seq)) in \((\$\d+)((?:, \$\d+){255,})\)/g,
+    (_, column: string, name: string, first: string, others: string) =>
+      `${column} = any (array(values (${name === 'seq' ? `cast(${first} as bigint)` : first})${toRows(others)}))`,
   )
-}
 
 /** Returns the index of the parenthesis that closes the one just before `start`. */
 function findClosingParenthesis(sql: string, start: number): number {

@@ -107,16 +107,16 @@ begin
   if to_regclass('entity_index') is not null then
     alter table entity_index alter column field set statistics -1;
   end if;
-  -- No condition compares whole keys, and sorting 30,000 of them for statistics takes most of the time of an analysis.
-  if to_regclass('entities') is not null then
-    alter table entities alter column keys set statistics 0;
-  end if;
   if to_regclass('versions') is not null then
     create or replace trigger tell_others after insert or update on versions
       for each row execute function tell_others();
   end if;
   execute format('grant usage on schema %I to atoll_app', current_schema());
   execute format('grant select, insert, update, delete on all tables in schema %I to atoll_app', current_schema());
+  if to_regclass('searched_words') is not null then
+    alter table search_words no force row level security;
+    revoke insert, update, delete on searched_words from atoll_app;
+  end if;
   execute format('grant usage on all sequences in schema %I to atoll_app', current_schema());
   execute format('grant execute on all functions in schema %I to atoll_app', current_schema());
 end

@@ -3,17 +3,20 @@ import pg from 'pg'
 import { BoundedMap } from '../../../core/bounded-map'
 import { toPostgres } from './dialect'
 
-// Lists of values, searches and counts have plans that depend on the values.
-const VALUE_DEPENDENT = /@@|\b(?:any|in) \(|\bcount\(|\bjson|^\s*explain/i
+// Lists of values and counts have plans that depend on the values.
+const VALUE_DEPENDENT = /\b(?:any|in) \(|\bcount\(|\bjson|^\s*explain/i
 
 /** A statement of a bucket, which a connection prepares when it is used for the second time. */
 export class Statement {
   uses = 0
   /** Whether it reads rows by an index in the same way, whatever the values are. */
   readonly isPlain: boolean
+  /** Whether it finds words by their index. */
+  readonly isSearch: boolean
 
   constructor(readonly text: string) {
-    this.isPlain = !VALUE_DEPENDENT.test(text)
+    this.isSearch = text.includes('searched_words')
+    this.isPlain = this.isSearch || !VALUE_DEPENDENT.test(text)
   }
 }
 
@@ -72,14 +75,28 @@ export async function allowPreparedStatements(client: pg.ClientBase) {
   if (rows[0]?.pid === processID) preparedByClient.set(client, { byStatement: new Map(), doubtful: [], count: 0 })
 }
 
+// A GIN index is only read by a bitmap scan, and the view has the words of all tenants of the bucket.
+const SET_FOR_SEARCH = new Statement(
+  "select set_config('enable_bitmapscan', $1, true), set_config('enable_seqscan', $2, true)",
+)
+const BEFORE_SEARCH: GroupedStatement = { statement: SET_FOR_SEARCH, params: ['on', 'off'] }
+const AFTER_SEARCH: GroupedStatement = { statement: SET_FOR_SEARCH, params: ['off', 'on'] }
+
 /**
  * Runs statements that are sent in one piece. Outside of a transaction, they are one. After one that fails, no other runs:
  * `results` has those before it.
  */
-export function runGroup(
+export async function runGroup(
   client: pg.ClientBase,
   statements: GroupedStatement[],
 ): Promise<{ results: StatementResult[]; error?: unknown }> {
+  if (!statements.some(({ statement }) => statement.isSearch)) return sendGroup(client, statements)
+  const sent = statements.flatMap((one) => (one.statement.isSearch ? [BEFORE_SEARCH, one, AFTER_SEARCH] : one))
+  const { results, error } = await sendGroup(client, sent)
+  return { results: results.filter((_, n) => sent[n]!.statement !== SET_FOR_SEARCH), error }
+}
+
+function sendGroup(client: pg.ClientBase, statements: GroupedStatement[]): ReturnType<typeof runGroup> {
   return new Promise((resolve) => {
     const group: StatementGroup = new StatementGroup(preparedByClient.get(client), statements, (error) =>
       resolve(error ? { results: group.results, error } : { results: group.results }),

@@ -14,6 +14,7 @@ import {
   type Migrations,
   type TenantCopyConnection,
   type VectorSearch,
+  type WordIndex,
 } from '../../port'
 import { CheckpointScheduler } from './checkpoint-scheduler'
 import { CachedConnection } from './connection'
@@ -292,6 +293,8 @@ export class Sqlite implements Engine {
     const lock = tryLock(await this.#getOpenFile(), path)
     return lock && { [Symbol.dispose]: () => lock.close() }
   }
+
+  wordIndex = (): WordIndex => 'fts5'
 
   vectorSearch = (): VectorSearch => (this.options.vectorExtension ? 'sqlite-vec' : 'javascript')
 
