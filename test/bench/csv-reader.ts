@@ -47,7 +47,7 @@ function read(bytes: Uint8Array, { decimal = 'point', encoding = 'utf-8' }: Dial
   const [lines, transcoder] = [new LineReader(table.dialect, 1 << 20), new TextTranscoder(encoding)]
   let count = 0
   const readRows = (piece: ReturnType<LineReader['push']>) => {
-    for (const { text } of piece) if (table.readRow(text)) count++
+    for (const line of piece) if (table.readRow(line, model)) count++
   }
   for (let at = 0; at < bytes.length; at += PIECE) readRows(lines.push(transcoder.push(bytes.subarray(at, at + PIECE))))
   readRows(lines.push(transcoder.push(new Uint8Array(), true)))

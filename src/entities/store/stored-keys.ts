@@ -50,6 +50,12 @@ export function toStoredKeys(model: Model, doc: Doc, keys: IndexKeys): string {
   return JSON.stringify(stored)
 }
 
+/** Returns the index key of a field with one value as JSON, or undefined when it follows from the document. */
+export function toStoredKeyJson(field: ModelField, value: unknown): string | undefined {
+  const key = field.kind.toIndexKey!(value)
+  return getDerivableType(field) && deriveKey(value) === key ? undefined : JSON.stringify(key)
+}
+
 type KeyedEntity = { shown: string; keys: string }
 
 const completeKeys = new WeakMap<KeyedEntity, IndexKeys>()

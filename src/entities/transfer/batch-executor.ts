@@ -11,7 +11,7 @@ import type { ReadableTargets } from '../write/constraints'
 import { type DeletedEntity, deleteEntities } from '../write/deletion'
 import { parseBody } from '../write/document'
 import { createChange, createDraft, requireWritable } from '../write/input'
-import { type EntityDraft, insertEntity, toEntityDraft } from '../write/insert'
+import { type EntityDraft, insertEntity, TextDraft, toEntityDraft } from '../write/insert'
 import type { ReferenceGraph } from '../write/recomputation'
 import { RestrictedDelete } from '../write/restricted-delete'
 import { updateEntity } from '../write/update'
@@ -104,13 +104,7 @@ export class BatchExecutor {
       if (!this.#isCreate(operation)) break
       if (drafts.length && drafts.length % CREATES_PER_WRITE === 0) await yieldToEventLoop()
       try {
-        const { doc, identity } = createDraft(model, ctx.actor, withIdentifier(operation), operation._id)
-        const draft = toEntityDraft(
-          model,
-          identity,
-          this.precomputation.getComputed(operation, doc, identity),
-          ctx.actor,
-        )
+        const draft = this.#toDraft(operation)
         this.options.reservation?.add(1)
         drafts.push(draft)
         this.drafts.set(operation, draft)
@@ -131,6 +125,15 @@ export class BatchExecutor {
     if (!flaw) return
     this.index = index + drafts.length
     throw flaw.error
+  }
+
+  #toDraft(operation: Operation): EntityDraft {
+    const { model } = this
+    const { actor } = this.ctx
+    const { _id, name, texts } = operation
+    if (texts?.model === model) return new TextDraft(texts, _id, name || _id, actor)
+    const { doc, identity } = createDraft(model, actor, withIdentifier(operation), _id)
+    return toEntityDraft(model, identity, this.precomputation.getComputed(operation, doc, identity), actor)
   }
 
   /**

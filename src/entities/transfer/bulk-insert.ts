@@ -36,8 +36,7 @@ export async function insertBulk(
     const readable = others.length ? await findReadable(tx, target, scopes.get(target), others) : undefined
     if (others.some((identifier) => !readable?.has(identifier) && !later?.expect(target, identifier))) return
   }
-  const docs = drafts.map(({ doc }) => doc)
-  if (!(await areFilesUsable(tx, model, docs, files))) return
+  if (!(await areFilesUsable(tx, model, drafts, files))) return
   const time = now()
   return insertPrepared(
     tx,

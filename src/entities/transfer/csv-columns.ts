@@ -21,6 +21,8 @@ export type CsvColumn = {
   name: string
   /** The path into an object, of which the column is one part. */
   path?: string[]
+  /** Whether it is a system property. */
+  isSystem?: boolean
   read(cell: string): unknown
 }
 
@@ -61,7 +63,7 @@ export function parseColumns(
     if (!written) return { name: '', read: (cell) => cell }
     const found = findColumn(model, actor, written)
     if (!found) flaws.push({ path: `/columns/${n}`, message: unknownPropertyMessage(model, actor, written) })
-    if (!found || found === 'system') return { name: written, read: unescapeFormula }
+    if (!found || found === 'system') return { name: written, isSystem: true, read: unescapeFormula }
     const { field, path } = found
     const name = [field.key, ...(path ?? [])].join('.')
     const read = path ? partReader(field, path, notation) : (cell: string) => readCell(field, cell, notation)

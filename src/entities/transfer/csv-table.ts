@@ -3,9 +3,11 @@ import type { Model } from '../../blueprints/model'
 import type { Caller } from '../../blueprints/permissions'
 import { badRequest, Problem } from '../../core/problem'
 import type { Doc } from '../store/doc'
-import { parseCells, SEPARATORS } from './csv'
+import { parseCells, SEPARATORS, type Separator } from './csv'
 import { type CsvColumn, isHeaderRow, parseColumns, toDocument } from './csv-columns'
 import { CsvDialect, type CsvOptions, describeSeparator } from './csv-dialect'
+import type { Line } from './line-reader'
+import { RowPlan, type RowTexts } from './row-plan'
 
 /** Reads the rows of a CSV file, whose first row names its columns. */
 export class CsvTable {
@@ -15,6 +17,8 @@ export class CsvTable {
   #unnamed: number[] = []
   /** The paths into objects that columns fill. */
   parts: string[][] | undefined
+  /** How rows become entities, for the latest model; it is undefined where cells alone do not say so. */
+  #plan: { model: Model; rows: RowPlan | undefined } | undefined
   #rows = 0
   #firstNumber?: string
 
@@ -38,11 +42,19 @@ export class CsvTable {
   }
 
   /**
-   * Returns the properties of a row; undefined for the header, and for a row of empty cells.
+   * Returns a row; undefined for the header, and for a row of empty cells. `model` is the current one.
    * @throws 400 for a row that cannot be read, or for a file when it is not readable then
    */
-  readRow(text: string): Doc | undefined {
+  readRow(line: Line, model: Model): TableRow | undefined {
     const separator = this.dialect.separator!
+    const { text } = line
+    const plan = this.#columns && this.#planOf(model, this.#columns)
+    const texts = plan?.toTexts(line)
+    if (this.#columns && plan && texts) {
+      this.#rows++
+      for (const n of this.#unnamed) this.#assertRunningNumber(plan.readCell(line, n), n)
+      return new TableRow(this.#columns, text, separator, texts)
+    }
     const cells = parseCells(text, separator) ?? throwMalformedLine('Check its quotes.')
     if (!this.#columns) {
       this.#columns = parseColumns(this.model, this.actor, cells, this.notation)
@@ -54,8 +66,16 @@ export class CsvTable {
     if (isBlank(cells, text)) return
     this.#rows++
     if (cells.length !== this.#columns.length) this.#assertLength(cells, text)
-    for (const n of this.#unnamed) if (cells[n]) this.#assertRunningNumber(cells[n], n)
-    return toDocument(this.#columns, cells)
+    for (const n of this.#unnamed) this.#assertRunningNumber(cells[n] ?? '', n)
+    return new TableRow(this.#columns, text, separator, undefined)
+  }
+
+  #planOf(model: Model, columns: CsvColumn[]): RowPlan | undefined {
+    if (this.#plan?.model !== model) {
+      const rows = RowPlan.create(model, this.actor, columns, this.dialect.separator!)
+      this.#plan = { model, rows }
+    }
+    return this.#plan.rows
   }
 
   /** Further cells may be there if they are empty. @throws 400 */
@@ -75,12 +95,27 @@ export class CsvTable {
    * other values have to have a name. @throws 400 for the file when its first row has another value, else for the row
    */
   #assertRunningNumber(cell: string, n: number) {
+    if (!cell) return
     if (this.#rows === 1 && n === 0 && (cell === '0' || cell === '1')) this.#firstNumber = cell
     if (n === 0 && this.#firstNumber && cell === String(Number(this.#firstNumber) + this.#rows - 1)) return
     const message = `Column ${n + 1} has values, but the header has no name for it. Name it, or leave it out.`
     if (this.#rows === 1) this.#columns = undefined
     badRequest({ path: `/columns/${n}`, message })
   }
+}
+
+/** A row of a table. Its properties are read when something asks for them. */
+export class TableRow {
+  constructor(
+    private columns: CsvColumn[],
+    private text: string,
+    private separator: Separator,
+    /** The texts of a new entity, where they follow from the cells alone. */
+    readonly texts: RowTexts | undefined,
+  ) {}
+
+  /** Returns the properties. @throws 400 for a cell that is no value of its column */
+  readProperties = (): Doc => toDocument(this.columns, parseCells(this.text, this.separator)!)
 }
 
 const isBlank = (cells: string[], text: string) =>

@@ -25,6 +25,7 @@ import { describeProblem, isRefusal, toFailure, toNoFailure } from './import-err
 import type { ImportOptions, ImportSource } from './import-reader'
 import { listOwnReferences } from './later-references'
 import { planLine } from './line-plan'
+import { LineSlice } from './line-slice'
 import { resolveFilesOf } from './operation'
 import { Precomputation } from './precomputation'
 import { ImportProgress, type ImportReport } from './progress'
@@ -86,28 +87,7 @@ export class ImportRun {
   async #readLines() {
     if (this.options.atomic && !this.options.dryRun) this.#journal = await UndoJournal.open(this.ctx, this.key)
     try {
-      let [slice, size]: [PlannedLine[], number] = [[], 0]
-      for await (const lines of this.source.reader.readLines(this.source.table?.dialect)) {
-        const parsed = await this.#turns.run(() =>
-          lines.map((line) => planLine(line, this.source, this.model, this.options.mode)),
-        )
-        for (const [n, planned] of parsed.entries()) {
-          const line = lines[n]!
-          if (this.#isQuotaExceeded) {
-            this.#report.failed++
-            continue
-          }
-          if (planned instanceof Problem) await this.#reportLine(line.line, planned)
-          if (!planned || planned instanceof Problem) continue
-          slice.push(planned)
-          size += line.text.length
-          if (!this.#batchSize.isFull(slice.length, size)) continue
-          await this.#writeAll(slice)
-          await this.#progress.emitIfDue()
-          ;[slice, size] = [[], 0]
-        }
-      }
-      await this.#writeAll(slice)
+      await this.#writeLines()
       await this.#writeHeld()
       if (this.options.dryRun) await this.#checkReferences()
       if (this.source.table && !this.source.table.isReadable)
@@ -117,6 +97,43 @@ export class ImportRun {
     } finally {
       await this.#journal?.undo()
     }
+  }
+
+  /** Writes the lines in slices. While a database in another process writes one of them, the next one is read. */
+  async #writeLines() {
+    const isRemote = !!this.ctx.place?.cluster
+    let slice = new LineSlice()
+    let writing: Promise<void> | undefined
+    try {
+      for await (const lines of this.source.reader.readLines(this.source.table?.dialect)) {
+        const planned = await this.#turns.run(() =>
+          lines.map((line) => planLine(line, this.source, this.model, this.options.mode)),
+        )
+        for (const [n, { line, text }] of lines.entries()) {
+          slice.add(line, text.length, planned[n])
+          if (!this.#batchSize.isFull(slice.lines.length, slice.characters)) continue
+          await writing
+          writing = this.#writeSlice(slice)
+          writing.catch(() => {}) // it is awaited later
+          if (!isRemote) await writing
+          slice = new LineSlice()
+        }
+      }
+    } finally {
+      await writing
+    }
+    await this.#writeSlice(slice)
+  }
+
+  /** Once a quota is exceeded, lines are only counted. */
+  async #writeSlice({ lines, problems, count }: LineSlice) {
+    if (this.#isQuotaExceeded) {
+      this.#report.failed += count
+      return
+    }
+    for (const { line, problem } of problems) await this.#reportLine(line, problem)
+    await this.#writeAll(lines)
+    await this.#progress.emitIfDue()
   }
 
   /** Reports the lines of a dry run whose references an import would refuse. */

@@ -6,6 +6,7 @@ import type { PlannedLine } from './held-lines'
 import { parseLine } from './import-errors'
 import type { ImportOptions, ImportSource } from './import-reader'
 import type { Line } from './line-reader'
+import { RowOperation } from './operation'
 import { addTimeZone } from './zoned-times'
 
 /**
@@ -13,17 +14,22 @@ import { addTimeZone } from './zoned-times'
  * @throws what is wrong with a whole table
  */
 export function planLine(
-  { line, text, problem }: Line,
+  source: Line,
   { table, zone }: ImportSource,
   model: Model,
   mode: ImportOptions['mode'],
 ): PlannedLine | Problem | undefined {
+  const { line, text, problem } = source
   try {
     if (problem) throw problem
-    const data = table ? table.readRow(text) : parseLine(text)
-    if (data === undefined) return
-    if (table) requireStorable(data)
-    else if (zone) addTimeZone(model, data, zone)
+    const row = table?.readRow(source, model)
+    if (table && !row) return
+    if (row?.texts) {
+      const name = parseIdentifier(row.texts.identifier) ?? ''
+      return { line, operation: new RowOperation(name ? mode : 'create', name, row, row.texts) }
+    }
+    const data = row ? requireStorable(row.readProperties()) : parseLine(text)
+    if (!row && zone) addTimeZone(model, data, zone)
     const { identifier } = (data ?? {}) as { identifier?: unknown }
     const name = parseIdentifier(identifier) ?? ''
     const op = name ? mode : 'create'

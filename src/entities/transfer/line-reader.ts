@@ -3,7 +3,9 @@ import { SEPARATORS } from './csv'
 import type { CsvDialect } from './csv-dialect'
 
 /** A record of a file, which spans several lines when quotes do: its first line number, and its text or a problem. */
-export type Line = { line: number; text: string; problem?: Problem }
+export type Line = { line: number; text: string; bytes: Uint8Array; problem?: Problem }
+
+const NO_BYTES = new Uint8Array()
 
 const [LF, CR, QUOTE] = [10, 13, 34]
 const UNKNOWN = -1
@@ -107,13 +109,14 @@ export class LineReader {
     this.#parts = []
     this.#size = 0
     if (!size) return
-    const addProblem = (flaw: Problem) => lines.push({ line, text: '', problem: flaw })
+    const addProblem = (flaw: Problem) => lines.push({ line, text: '', bytes: NO_BYTES, problem: flaw })
     if (size > this.maxBytes)
       return addProblem(new Problem(400, 'LINE_TOO_LONG', `A line has at most ${this.maxBytes} bytes.`))
-    const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+    const whole = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+    const bytes = whole.at(-1) === CR ? whole.subarray(0, -1) : whole
     let text: string
     try {
-      text = this.#decoder.decode(bytes.at(-1) === CR ? bytes.subarray(0, -1) : bytes)
+      text = this.#decoder.decode(bytes)
     } catch {
       return addProblem(
         new Problem(
@@ -128,7 +131,7 @@ export class LineReader {
       if (!this.dialect.readFirstLine(text)) return
       this.#separator = this.dialect.separator!.charCodeAt(0)
     }
-    lines.push({ line, text })
+    lines.push({ line, text, bytes })
   }
 }
 

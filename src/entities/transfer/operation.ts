@@ -3,7 +3,8 @@ import type { Model } from '../../blueprints/model'
 import type { Doc } from '../store/doc'
 import type { StoredEntity } from '../store/rows'
 import { extractDocumentJson } from '../store/serializer'
-import { type NamedFiles, resolveFileValues } from '../write/file-values'
+import { type NamedFiles, NO_FILES, resolveFileValues } from '../write/file-values'
+import type { EntityTexts } from '../write/insert'
 
 export const OPERATION_TYPES = ['create', 'update', 'upsert', 'delete'] as const
 
@@ -15,6 +16,30 @@ export type Operation = {
   _id: string
   /** Paths into objects of which the data may have only some parts: an update keeps the others. */
   parts?: string[][]
+  /** The texts of a new entity, where they are known without its data. */
+  texts?: EntityTexts
+}
+
+/** An operation of a row of a table, whose data is read when something asks for it. */
+export class RowOperation implements Operation {
+  readonly _id = Bun.randomUUIDv7()
+  #data: unknown
+
+  constructor(
+    readonly op: 'create' | 'upsert',
+    readonly name: string,
+    private row: { readProperties(): Doc },
+    readonly texts: EntityTexts,
+  ) {}
+
+  get data() {
+    this.#data ??= this.row.readProperties()
+    return this.#data
+  }
+
+  set data(data: unknown) {
+    this.#data = data
+  }
 }
 
 /**
@@ -25,6 +50,7 @@ export const withIdentifier = ({ data, name: identifier }: Pick<Operation, 'data
 
 /** Gives the data of operations the URLs of the files that it names, and returns these files. */
 export async function resolveFilesOf(ctx: PublicCtx, model: Model, operations: Operation[]): Promise<NamedFiles> {
+  if (!model.fileFields.length) return NO_FILES
   const data = operations.map((operation) => operation.data)
   const { bodies, files } = await resolveFileValues(ctx, model, data)
   if (bodies !== data) for (const [n, operation] of operations.entries()) operation.data = bodies[n]

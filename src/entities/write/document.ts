@@ -18,7 +18,8 @@ export type ParsedBody = {
 }
 
 const IGNORED_KEYS = new Set(['_id', 'created', 'updated', 'blueprint', 'tenant', 'id', 'metadata'])
-const OWNER_KEYS = new Set(['user', 'workspace'])
+/** Properties that only privileged callers may set. */
+export const OWNER_KEYS = new Set(['user', 'workspace'])
 
 /** Parses a body with properties at the top level, under `metadata` or both. @throws 400 when it is not an object */
 export function parseBody(body: unknown, actor: Caller | undefined): ParsedBody {

@@ -23,7 +23,7 @@ export type FileStore = {
 
 export const fileStore = slot<FileStore>('file store')
 
-const NO_FILES: NamedFiles = new Map()
+export const NO_FILES: NamedFiles = new Map()
 
 /**
  * Returns bodies of entities whose values of file fields are URLs in place of ids and other forms of the URLs, and the
@@ -103,9 +103,14 @@ function assertAccepted(values: FileValue[], files: NamedFiles) {
 }
 
 /** Returns whether `assertFilesUsable` would refuse none of several new entities, with one statement for all of them. */
-export async function areFilesUsable(tx: Tx, model: Model, docs: Doc[], files: NamedFiles): Promise<boolean> {
+export async function areFilesUsable(
+  tx: Tx,
+  model: Model,
+  entities: { doc: Doc }[],
+  files: NamedFiles,
+): Promise<boolean> {
   if (!model.fileFields.length) return true
-  const values = docs.flatMap((doc) => listFileValues(model, doc, {}))
+  const values = entities.flatMap(({ doc }) => listFileValues(model, doc, {}))
   if (values.some((value) => findFlaw(value, files.get(value.id)))) return false
   const ids = new Set(values.map(({ id }) => id))
   return !ids.size || (await fileStore().claimFiles(tx, [...ids])).size === ids.size

@@ -1,3 +1,4 @@
+import type { Actor } from '../../accounts/actors'
 import { type Model, pendingModelOf } from '../../blueprints/model'
 import type { Caller } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
@@ -50,7 +51,43 @@ const toHistoryValues = ({ historyNumber }: Model, { by }: EntityDraft) =>
 const backfillMark = (model: Model) => (pendingModelOf(model) ? -1 : null)
 
 /** An entity to be created, and its author. */
-export type EntityDraft = EntityIdentity & { doc: ComputedDoc; keys: IndexKeys; by: Caller | undefined }
+export type EntityDraft = EntityIdentity & {
+  doc: ComputedDoc
+  keys: IndexKeys
+  by: Caller | undefined
+  texts?: EntityTexts
+}
+
+/** The texts of a new entity, as they are stored: its document, and the index keys that do not follow from it. */
+export type EntityTexts = { model: Model; text: string; storedKeys: string }
+
+/** An entity to be created of which the texts are known. Its values are parsed when something asks for them. */
+export class TextDraft implements EntityDraft {
+  readonly user: string | null
+  readonly workspace: string | null
+  #doc: ComputedDoc | undefined
+  #keys: IndexKeys | undefined
+
+  constructor(
+    readonly texts: EntityTexts,
+    readonly _id: string,
+    readonly identifier: string,
+    readonly by: Actor | undefined,
+  ) {
+    this.user = by?.user ?? null
+    this.workspace = by?.workspace?._id ?? null
+  }
+
+  get doc(): ComputedDoc {
+    this.#doc ??= JSON.parse(this.texts.text) as ComputedDoc
+    return this.#doc
+  }
+
+  get keys(): IndexKeys {
+    this.#keys ??= toIndexKeys(this.texts.model, this.doc)
+    return this.#keys
+  }
+}
 
 export const toEntityDraft = (
   model: Model,
@@ -85,8 +122,11 @@ export type PreparedEntity = { time: number; text: string; shown: string; draft:
 
 /** @throws 400 for an entity that is too large */
 export function prepareEntity(model: Model, draft: EntityDraft, time = now()): PreparedEntity {
-  const { _id, identifier, user, workspace, doc, keys } = draft
-  const [text, index] = [JSON.stringify(doc), toIndexRows(getMaintainedIndexes(model), keys, draft)]
+  const { _id, identifier, user, workspace, texts } = draft
+  const text = texts?.text ?? JSON.stringify(draft.doc)
+  const indexes = getMaintainedIndexes(model)
+  const isIndexed = indexes.fields.size > 0 || indexes.compound.length > 0
+  const index = isIndexed ? toIndexRows(indexes, draft.keys, draft) : []
   assertSize(text)
   const shown = packEntity({ _id, identifier, user, workspace, created: time, updated: time }, text)
   return { time, text, shown, draft, index }
@@ -135,17 +175,20 @@ const toCreated = (prepared: PreparedEntity[], seqs: number[]) =>
 const groupByField = (rows: unknown[][]) =>
   [...Map.groupBy(rows, ([field, path]) => (path ? `${field}.${path}` : field)).values()].flat()
 
+const keysOf = (model: Model, draft: EntityDraft) =>
+  draft.texts?.storedKeys ?? toStoredKeys(model, draft.doc, draft.keys)
+
 type InsertedIds = BlueprintFeatures & { seqs: number[] }
 
 async function insertRow(tx: Tx, model: Model, { time, text, draft }: PreparedEntity): Promise<InsertedIds> {
-  const { identifier, user, workspace, doc, keys } = draft
+  const { identifier, user, workspace } = draft
   const row = [
     toStoredId(draft),
     identifier,
     user,
     workspace,
     text,
-    toStoredKeys(model, doc, keys),
+    keysOf(model, draft),
     time,
     time,
     backfillMark(model),
@@ -168,8 +211,8 @@ async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Pro
   const inserted = await tx.executeMany(
     getInsertSql(model).many,
     prepared.map(({ time, text, draft }) => {
-      const { identifier, user, workspace, doc, keys } = draft
-      const texts = [toStoredId(draft), model.code, identifier, user, workspace, text, toStoredKeys(model, doc, keys)]
+      const { identifier, user, workspace } = draft
+      const texts = [toStoredId(draft), model.code, identifier, user, workspace, text, keysOf(model, draft)]
       return [...texts, 1, time, time, form, ...toHistoryValues(model, draft)]
     }),
   )
