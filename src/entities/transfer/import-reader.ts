@@ -10,12 +10,19 @@ import { type CsvDialect, parseCsvOptions } from './csv-dialect'
 import type { CsvTable } from './csv-table'
 import { type Format, parseFormat } from './format'
 import { type Line, LineReader } from './line-reader'
+import type { ImportReport } from './progress'
 import { parseCharset, TextTranscoder } from './transcoder'
 
 const BYTES_PER_TURN = 1 << 13 // bytes per turn of the event loop, because each byte may be a line
 
 /** Where the lines of an import come from; `zone` is that of their times, where it is named. */
 export type ImportSource = { reader: ImportReader; table?: CsvTable; zone?: TimeZone }
+
+/** Returns what an import understood of a table, once it has begun. */
+export function describeTable({ table, reader }: ImportSource): Pick<ImportReport, 'understood'> {
+  const { columns, dialect } = table ?? {}
+  return columns ? { understood: { separator: dialect!.separator!, encoding: reader.encoding, columns } } : {}
+}
 
 /** The options of an import. */
 export type ImportOptions = { format: Format; mode: 'create' | 'upsert'; dryRun: boolean; atomic: boolean }

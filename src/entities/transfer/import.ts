@@ -22,7 +22,7 @@ import {
 } from './held-lines'
 import { ImportDryRun, ignoreRollback } from './import-dry-run'
 import { describeProblem, isRefusal, toFailure, toNoFailure } from './import-errors'
-import type { ImportOptions, ImportSource } from './import-reader'
+import { describeTable, type ImportOptions, type ImportSource } from './import-reader'
 import { listOwnReferences } from './later-references'
 import { planLine } from './line-plan'
 import { LineSlice } from './line-slice'
@@ -75,13 +75,7 @@ export class ImportRun {
     const { imported, failed, errors } = this.#report
     // Malformed lines were found before the rejected lines of their batch.
     errors.sort((one, other) => one.line - other.line)
-    return { imported: this.options.atomic && failed ? 0 : imported, failed, errors, ...this.#describeTable() }
-  }
-
-  #describeTable(): Pick<ImportReport, 'understood'> {
-    const { columns, dialect } = this.source.table ?? {}
-    if (!columns) return {}
-    return { understood: { separator: dialect!.separator!, encoding: this.source.reader.encoding, columns } }
+    return { imported: this.options.atomic && failed ? 0 : imported, failed, errors, ...describeTable(this.source) }
   }
 
   async #readLines() {
@@ -182,11 +176,8 @@ export class ImportRun {
       const culprit = lines[this.#quotaIndex]
       if (!isRefusal(failure.error) || isQuotaExceeded(failure.error) || !culprit) return void refused.push(...lines)
       refused.push(culprit)
-      const rest = await splitByStored(
-        this.ctx.db,
-        this.model,
-        lines.filter((line) => line !== culprit),
-      )
+      const others = lines.filter((line) => line !== culprit)
+      const rest = await splitByStored(this.ctx.db, this.model, others)
       for (const [line, name] of rest.missing) missing.set(line, name)
       lines = rest.met
     }
