@@ -52,15 +52,18 @@ export class CachedConnection {
   executeMany: ExecuteMany = async (sql, rows) => {
     try {
       const returned: unknown[][] = []
-      for (const { sql: text, params, count } of batchInserts(sql, rows)) {
+      for (const { sql: text, params, count, toReturned } of batchInserts(sql, rows)) {
         this.statementCount += count
-        for (const row of this.#prepare(text).values(...params)) returned.push(row)
+        const found = this.#prepare(text).values(...params)
+        for (const row of toReturned ? toReturned(this.#readLastNumber()) : found) returned.push(row)
       }
       return returned
     } catch (error) {
       throw this.#toError(error)
     }
   }
+
+  #readLastNumber = () => this.#prepare('select last_insert_rowid()').values()[0]![0] as number
 
   async transaction(work: (executor: Executor) => Promise<void>) {
     await this.#retryWhileBusy(() => this.query('begin immediate'))
