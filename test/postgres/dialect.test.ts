@@ -1,5 +1,8 @@
 import { expect, test } from 'bun:test'
 import { toMultiRow, toPostgres } from '../../src/storage/engines/postgres/dialect'
+import { Statement } from '../../src/storage/engines/postgres/statement-group'
+
+const textOf = (sql: string) => toPostgres(sql).text
 
 test.each([
   ['select ? from a where b = ?', 'select $1 from a where b = $2'],
@@ -45,7 +48,7 @@ test.each([
   ],
   [`select 1 from a order by b ->> '->> ?' desc`, `select 1 from a order by b ->> '->> ?' collate "C" desc`],
 ])('toPostgres translates: %s', (statement, expected) => {
-  expect(toPostgres(statement)).toBe(expected)
+  expect(textOf(statement)).toBe(expected)
 })
 
 const QUERY_SQL = "(select replace(replace(replace($1, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery)"
@@ -53,46 +56,50 @@ const QUERY_SQL = "(select replace(replace(replace($1, ' AND ', ' & '), ' OR ', 
 test('toPostgres searches words by their index, but goes through them where their order matters', () => {
   const search = (from: string, rest = '') => `select w.rowid from ${from} w where w.words match ?${rest}`
   const found = (from: string, rest = '') => `select w.entity from ${from} w where w.words @@ ${QUERY_SQL}${rest}`
-  expect(toPostgres(search('search_words', ' limit 5'))).toBe(found('searched_words', ' limit 5'))
-  expect(toPostgres(search('search_words', ' order by w.rowid'))).toBe(found('search_words', ' order by w.entity'))
-  expect(toPostgres(search('search_words', ' and w.rowid < ?'))).toBe(found('search_words', ' and w.entity < $2'))
+  expect(textOf(search('search_words', ' limit 5'))).toBe(found('searched_words', ' limit 5'))
+  expect(textOf(search('search_words', ' order by w.rowid'))).toBe(found('search_words', ' order by w.entity'))
+  expect(textOf(search('search_words', ' and w.rowid < ?'))).toBe(found('search_words', ' and w.entity < $2'))
 })
 
 test('toPostgres looks up each of several values of a field, unless more conditions or an order follow', () => {
   const list = (rest: string) =>
     `select i.entity from entity_index i where i.field = ? and i.path = ? and i.value in (?, ?, ?, ?)${rest}`
-  const translated = toPostgres(`select 1 from a where b in (${list('')})`)
-  expect(translated).toContain('(values ($3), ($4), ($5), ($6)) as v (value)')
+  const translated = textOf(`select 1 from a where b in (${list('')})`)
+  expect(translated).toContain('from unnest($3::text[]) as v (value)')
   expect(translated).toContain('where i.field = $1 and i.path = $2 and i.value = v.value offset 0')
   for (const rest of [' and i.entity = ?', ' order by i.value'])
-    expect(toPostgres(list(rest))).toContain('i.value in ($3, $4, $5, $6)')
+    expect(textOf(list(rest))).toContain('i.value = any ((select $3::text[])::text[])')
 })
 
 test('toPostgres translates a search for chunks into a ranking by word frequency within the given stores', () => {
   const statement =
     'select w.rowid from search_chunks w where w.words match ? and w.store in (?, ?) order by w.rank, w.rowid limit ?'
-  const translated = toPostgres(statement)
+  const translated = textOf(statement)
   expect(translated).toContain(`w.words @@ ${QUERY_SQL} and`)
   expect(translated).toContain("unnest(string_to_array($1, ' OR '))")
   expect(translated).toContain('w.store in ($2, $3)')
   expect(translated).toEndWith('desc, entity limit $4')
   for (const word of ['rowid', 'match', 'w.rank']) expect(translated).not.toContain(word)
-  expect(toPostgres('insert into search_chunks (rowid, store, words) values (?, ?, ?)')).toBe(
+  expect(textOf('insert into search_chunks (rowid, store, words) values (?, ?, ?)')).toBe(
     "insert into search_chunks (entity, store, words) values ($1, $2, array_to_tsvector(string_to_array($3, ' ')))",
   )
 })
 
-test('toPostgres turns a list of 256 texts or numbers or more into an array, and leaves shorter lists as they are', () => {
+test('toPostgres turns lists of texts or numbers into arrays, and Statement packs their parameters', () => {
   const list = (length: number) => Array(length).fill('?').join(', ')
-  const values = Array.from({ length: 256 }, (_, at) => `($${at + 1})`).join(', ')
-  expect(toPostgres(`select 1 from a where i.value in (${list(256)})`)).toBe(
-    `select 1 from a where i.value = any (array(values ${values}))`,
+  const { text, listSizes } = toPostgres(
+    `select '(?)' from a where b = ? and e.identifier in (${list(4)}) and seq in (${list(16)}) and c = ? and d in (${list(4)})`,
   )
-  expect(toPostgres(`select 1 from a where identifier in (${list(64)})`)).toContain('identifier in ($1, ')
-  expect(toPostgres(`select 1 from a where e.seq in (${list(256)})`)).toBe(
-    `select 1 from a where e.seq = any (array(values ${values.replace('$1', 'cast($1 as bigint)')}))`,
+  expect(text).toBe(
+    "select '(?)' from a where b = $1 and e.identifier = any ((select $2::text[])::text[]) and seq = any ((select $3::bigint[])::bigint[]) and c = $4 and d in ($5, $6, $7, $8)",
   )
-  expect(toPostgres(`select 1 from a where seq in (${list(64)})`)).toContain('seq in ($1, ')
+  expect(listSizes).toEqual([1, 4, 16, 1, 1, 1, 1, 1])
+  const statement = Statement.translate(`select 1 from a where b = ? and _id in (${list(4)}) and c = ?`)
+  const values = ['b', 'x', 'null', '"}, {\\', '"}, {\\', null]
+  expect(statement.toParams(values)).toEqual(['b', '{"x","null","\\"}, {\\\\"}', null])
+  expect(statement.isPlain).toBe(true)
+  const short = `select 1 from a where b = ? and _id in (${list(1)})`
+  expect(Statement.translate(short).toParams(['b', 'x'])).toEqual(['b', 'x'])
 })
 
 test('toMultiRow extends simple inserts and deletes to several rows and returns undefined for others', () => {

@@ -203,6 +203,8 @@ function toUsefulParts(values: KnownValues | undefined, order: number | null): C
 }
 
 const MAX_SKIPPED_ROWS = 10_000
+/** The indexes whose last page went on with entities that have no value of the order. */
+const endedLately = new WeakSet<CompoundRows['index']>()
 /** Of the rows that have to be checked, so many times those of the page are tried. */
 const TRIED_PAGES = 4
 
@@ -211,13 +213,13 @@ const TRIED_PAGES = 4
  * undefined when too few of the first rows match, or when the page begins far from the first.
  */
 export async function readCompoundRows(
-  { db, columns, query, index: { order }, where, without, rest }: FindRequest & CompoundRows,
+  { db, columns, query, index, where, without, rest }: FindRequest & CompoundRows,
   { limit, skip, position }: PageWindow,
 ): Promise<unknown[][] | undefined> {
   if (skip > MAX_SKIPPED_ROWS) return
   const direction = query.order[0]!.descending ? 'desc' : 'asc'
   const sign = query.order[0]!.descending ? '<' : '>'
-  const isSorted = order !== null
+  const isSorted = index.order !== null
   const sortBy = (names: string[]) => names.map((name) => `${name} ${direction}`).join(', ')
   const read = (rows: SqlFragment, isWithout: boolean, limit: number, skip: number, after: SortPosition = []) => {
     const by = isSorted && !isWithout ? ['i.value', 'i.created', 'i.entity'] : ['i.created', 'i.entity']
@@ -234,8 +236,8 @@ export async function readCompoundRows(
   }
   const readFirstMatching = (ordered: string, params: unknown[], limit: number, skip: number) => {
     const terms = [...(isSorted ? ['n.value'] : []), 'n.created', 'n.seq']
-    const index = `select i.value as value, i.created as created, i.entity as seq ${ordered}`
-    const matching = `select n.value, n.created, n.seq from (${index}) as n cross join entities e
+    const rows = `select i.value as value, i.created as created, i.entity as seq ${ordered}`
+    const matching = `select n.value, n.created, n.seq from (${rows}) as n cross join entities e
       where e.seq = n.seq and ${rest!.sql} order by ${sortBy(terms)} limit ? offset ?`
     // What is sorted is short: the entities are looked up afterwards.
     const selected = columns.map((column) => lookUp(column, 'n.seq'))
@@ -253,8 +255,15 @@ export async function readCompoundRows(
     return page.length === limit ? page : undefined
   }
   if (isSorted && position?.[0] === null) return without ? read(without, true, limit, skip, position.slice(1)) : []
-  const page = await read(where, false, limit, skip, position)
-  if (page.length === limit || !without) return page
+  // Both at once take one message, where each would wait for an answer.
+  const mayEnd = without && !skip && endedLately.has(index) && read(without, true, limit, 0)
+  const [page, others] = await Promise.all([read(where, false, limit, skip, position), mayEnd])
+  if (page.length === limit || !without) {
+    endedLately.delete(index)
+    return page
+  }
+  endedLately.add(index)
+  if (others) return [...page, ...others.slice(0, limit - page.length)]
   const passed = page.length || !skip ? 0 : skip - (await countRowsAt(where))
   return [...page, ...(await read(without, true, limit - page.length, passed))]
 

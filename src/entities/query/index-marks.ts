@@ -41,9 +41,10 @@ export async function countByMarks(db: Db, model: Model, at: SqlFragment, where:
   if (++place.counts === UNMARKED_COUNTS) readMarks(db.origin ?? db, at, place).catch(() => {})
   const { marks } = place
   if (!marks) return
-  const first = await findRow(db, where, 'asc')
-  const last = first && (await findRow(db, where, 'desc'))
-  const count = last ? (await countUpTo(db, at, marks, last)) - (await countUpTo(db, at, marks, first)) + 1 : 0
+  const [first, last] = await Promise.all([findRow(db, where, 'asc'), findRow(db, where, 'desc')])
+  const countRowsUpTo = (row: IndexRow | undefined) => row && countUpTo(db, at, marks, row)
+  const [before = 1, upTo = 0] = await Promise.all([countRowsUpTo(first), countRowsUpTo(last)])
+  const count = upTo - before + 1
   return (await readPlace()) === place ? count : undefined
 }
 

@@ -1,14 +1,17 @@
 import { BoundedMap } from '../../../core/bounded-map'
 
 const MAX_CACHED_STATEMENTS = 2_000 // there is no limit to statements that are composed at run time
-const translations = new BoundedMap<string, string>(MAX_CACHED_STATEMENTS)
+const translations = new BoundedMap<string, Translation>(MAX_CACHED_STATEMENTS)
+
+/** A statement of PostgreSQL, and of how many parameters each of its parameters consists, where some are lists. */
+export type Translation = { text: string; listSizes?: number[] }
 
 /**
  * Returns a statement of the engines' common dialect as PostgreSQL's: with numbered parameters, the tenant as the first
  * column of every key, and texts out of JSON compared byte by byte, because they have no column collation and the
  * database's language would apply.
  */
-export function toPostgres(sql: string): string {
+export function toPostgres(sql: string): Translation {
   const cached = translations.get(sql)
   if (cached !== undefined) return cached
   const translated = translate(sql)
@@ -16,15 +19,19 @@ export function toPostgres(sql: string): string {
   return translated
 }
 
-function translate(sql: string): string {
-  let parameters = 0
-  const numbered = materializeSubselects(sql)
+function translate(sql: string): Translation {
+  const listSizes: number[] = []
+  const lists: number[] = []
+  const numbered = materializeSubselects(packLists(sql, lists))
     // SQLite has the text of a boolean only as JSON.
     .replace(/\b(e\.(?:shown|altered)) -> /g, '$1 ->> ')
-    .replace(/(->> )?('(?:[^']|'')*'|"(?:[^"]|"")*"|\?)/g, (_, arrow: string | undefined, part: string) => {
-      const operand = part === '?' ? `$${++parameters}` : part
-      return arrow ? `${arrow}${operand} collate "C"` : operand
-    })
+    .replace(
+      /(->> )?('(?:[^']|'')*'|"(?:[^"]|"")*"|\?(::\w+\[\])?)/g,
+      (_, arrow: string | undefined, part: string, list?: string) => {
+        const operand = part.startsWith('?') ? `$${listSizes.push(list ? lists.shift()! : 1)}${list ?? ''}` : part
+        return arrow ? `${arrow}${operand} collate "C"` : operand
+      },
+    )
     .replace(/\b(e\.(?:shown|altered)) ->> /g, '$1::json ->> ')
     .replaceAll('group_concat(', 'string_agg(')
     .replace(
@@ -37,8 +44,9 @@ function translate(sql: string): string {
       'cross join lateral (select * from $1 where $2 offset 0) as e where true',
     )
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
-  const listed = materializeLists(lookUpValues(numbered))
-  return /search_(words|chunks)/.test(listed) ? translateSearch(listed) : listed
+  const listed = lookUpValues(numbered)
+  const text = /search_(words|chunks)/.test(listed) ? translateSearch(listed) : listed
+  return listSizes.some((size) => size > 1) ? { text, listSizes } : { text }
 }
 
 // Statements that read the words of entities in the order of their numbers. They find many, so they go through the rows.
@@ -95,30 +103,27 @@ function materializeSubselects(sql: string): string {
 }
 
 /**
- * Looks up each value of a list in the index of a field. PostgreSQL expects few rows of a field of a tenant, and would rather
- * compare all of them with a list, or with an array.
+ * Turns each list of texts or numbers of entities into an array, so that lists of all lengths are one statement. PostgreSQL
+ * does not know how long the array of a subquery is, and looks up each value in an index. It prefers to compare a long list
+ * with all rows of the tenant, which it expects to be few.
  */
-const lookUpValues = (sql: string) =>
+const packLists = (sql: string, sizes: number[]) =>
   sql.replace(
-    /\bfrom entity_index (\w) where (\1\.field = \$\d+ and \1\.path = \$\d+) and \1\.value in \((\$\d+(?:, \$\d+){3,})\)(?=\)| limit )/g,
-    (_, alias: string, field: string, values: string) =>
-      `from (select distinct v.value from (values ${toRows(values)}) as v (value)) as v cross join lateral
-        (select * from entity_index ${alias} where ${field} and ${alias}.value = v.value offset 0) as ${alias}`,
+    /\b((?:\w+\.)?(value|identifier|_id|seq)) in \((\?(?:, \?){3,})\)/g,
+    (_, column: string, name: string, list: string) => {
+      sizes.push((list.length + 2) / '?, '.length)
+      const type = `${name === 'seq' ? 'bigint' : 'text'}[]`
+      return `${column} = any ((select ?::${type})::${type})`
+    },
   )
 
-/** Returns a list of parameters as rows. */
-const toRows = (list: string) => list.replaceAll(/\$\d+/g, '($&)')
-
-/**
- * Turns each list of 256 texts or numbers of entities or more into an array, so that PostgreSQL looks up each of them in an
- * index. It knows how long a list is, and prefers to compare a long one with all rows of the tenant, which it expects to be
- * few. Shorter lists stay: they are looked up where there are many rows, and compared faster than arrays where there are few.
- */
-const materializeLists = (sql: string) =>
+/** The same for the values of a field in its index, which it would rather compare with all rows than look up. */
+const lookUpValues = (sql: string) =>
   sql.replace(
-    /\b((?:\w+\.)?(value|identifier|_id|seq)) in \((\$\d+)((?:, \$\d+){255,})\)/g,
-    (_, column: string, name: string, first: string, others: string) =>
-      `${column} = any (array(values (${name === 'seq' ? `cast(${first} as bigint)` : first})${toRows(others)}))`,
+    /\bfrom entity_index (\w) where (\1\.field = \$\d+ and \1\.path = \$\d+) and \1\.value = any \(\(select (\$\d+::text\[\])\)::text\[\]\)(?=\)| limit )/g,
+    (_, alias: string, field: string, values: string) =>
+      `from unnest(${values}) as v (value) cross join lateral
+        (select * from entity_index ${alias} where ${field} and ${alias}.value = v.value offset 0) as ${alias}`,
   )
 
 /** Returns the index of the parenthesis that closes the one just before `start`. */

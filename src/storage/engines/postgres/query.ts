@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { toChunks } from '../../../core/chunks'
 import { toStorageError } from '../../errors'
 import type { BatchInserts } from './batch-insert'
-import { toMultiRow, toPostgres } from './dialect'
+import { toMultiRow } from './dialect'
 import { runGroup, Statement, type StatementResult, Statements } from './statement-group'
 
 /**
@@ -10,7 +10,7 @@ import { runGroup, Statement, type StatementResult, Statements } from './stateme
  * @throws the error as one of `errors.ts`
  */
 export const runQuery = async (client: pg.ClientBase, sql: string, values?: unknown[]): Promise<unknown[][]> =>
-  (await runStatement(client, new Statement(toPostgres(sql)), values)).rows
+  (await runStatement(client, Statement.translate(sql), values)).rows
 
 /** Runs a statement, and returns how many rows it wrote beside the rows that it returns. @throws as `runQuery` does */
 export async function runStatement(

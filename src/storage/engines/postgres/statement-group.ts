@@ -3,8 +3,8 @@ import pg from 'pg'
 import { BoundedMap } from '../../../core/bounded-map'
 import { toPostgres } from './dialect'
 
-// Lists of values and counts have plans that depend on the values.
-const VALUE_DEPENDENT = /\b(?:any|in) \(|\bcount\(|\bjson|^\s*explain/i
+// Lists of values and counts have plans that depend on the values, but not arrays, whose length is unknown to a plan.
+const VALUE_DEPENDENT = /\bin \(|\bany \((?!\(select \$)|\bcount\(|\bjson|^\s*explain/i
 
 /** A statement of a bucket, which a connection prepares when it is used for the second time. */
 export class Statement {
@@ -14,9 +14,29 @@ export class Statement {
   /** Whether it finds words by their index. */
   readonly isSearch: boolean
 
-  constructor(readonly text: string) {
+  /** @param listSizes how many of the parameters are each of its own, where some of its own are arrays */
+  constructor(
+    readonly text: string,
+    private listSizes?: number[],
+  ) {
     this.isSearch = text.includes('searched_words')
     this.isPlain = this.isSearch || !VALUE_DEPENDENT.test(text)
+  }
+
+  static translate(sql: string): Statement {
+    const { text, listSizes } = toPostgres(sql)
+    return new Statement(text, listSizes)
+  }
+
+  /** Returns the parameters of PostgreSQL's statement. */
+  toParams(params: unknown[]): unknown[] {
+    if (!this.listSizes) return params
+    let end = 0
+    return this.listSizes.map((size) => {
+      const start = end
+      end += size
+      return size === 1 ? params[start] : toArray(params.slice(start, end))
+    })
   }
 }
 
@@ -31,7 +51,7 @@ export class Statements {
   translate(sql: string): Statement {
     const existing = this.#bySql.get(sql)
     if (existing) return existing
-    const statement = new Statement(toPostgres(sql))
+    const statement = Statement.translate(sql)
     this.#bySql.set(sql, statement)
     return statement
   }
@@ -131,7 +151,11 @@ class StatementGroup extends pg.Query {
       const prepared = this.known && this.#prepare(connection, this.known, statement)
       this.#names.push(prepared)
       if (!prepared) send(connection, 'parse', { text: statement.text })
-      send(connection, 'bind', { statement: prepared?.name, values: params, valueMapper: toWireValue })
+      send(connection, 'bind', {
+        statement: prepared?.name,
+        values: statement.toParams(params),
+        valueMapper: toWireValue,
+      })
       if (!prepared?.parsers) send(connection, 'describe', { type: 'P' })
       send(connection, 'execute', {})
     }
@@ -193,6 +217,10 @@ type Message = 'parse' | 'bind' | 'describe' | 'execute' | 'close'
 /** The types of a connection want a second parameter, which it does not have. */
 const send = (connection: pg.Connection, message: Message, config: object) =>
   (connection[message] as (config: object) => void).call(connection, config)
+
+/** Returns different texts or numbers as PostgreSQL writes an array. */
+const toArray = (values: unknown[]) =>
+  `{${[...new Set(values)].map((value) => `"${`${value}`.replaceAll(/["\\]/g, '\\$&')}"`)}}`
 
 /** Returns the number at the end of what a command did, such as `INSERT 0 5`. */
 const readCount = (text: string) => Number(text.slice(text.lastIndexOf(' ') + 1)) || 0
