@@ -50,6 +50,11 @@ export function startRunner(): () => void {
   const stopping = new AbortController()
   const { signal } = stopping
 
+  /** Databases are closed while the last reads of a stopped runner are under way. */
+  const logFailure = (cause: unknown, tenant?: string) => {
+    if (!signal.aborted) logError('JOBS_FAILED', { ...(tenant && { tenant }), cause })
+  }
+
   const checkTenant = (id: string, isLowPriority = false) => {
     if (signal.aborted) return
     const watch = watches.get(id) ?? { isBusy: false, recheck: false, isLowPriority }
@@ -73,7 +78,7 @@ export function startRunner(): () => void {
     } catch (error) {
       const { code = 'INTERNAL' } = getErrorChain(error).find((cause) => cause instanceof Problem) ?? {}
       const isExpected = RETRY_DELAYS_MS.has(code)
-      if (!isExpected) logError('JOBS_FAILED', { tenant: id, cause: error })
+      if (!isExpected) logFailure(error, id)
       delayMs = isExpected ? RETRY_DELAYS_MS.get(code) : RETRY_DELAY_MS
     }
     watch.isBusy = false
@@ -144,7 +149,7 @@ export function startRunner(): () => void {
       }
     }
   }
-  const startSweep = () => void sweep().catch((error) => logError('JOBS_FAILED', { cause: error }))
+  const startSweep = () => void sweep().catch((error) => logFailure(error))
   let lastCheckAt = performance.now()
   /**
    * Checks the tenants in use. A database that was closed meanwhile was checked when it was opened, or is checked by
@@ -173,7 +178,10 @@ export function startRunner(): () => void {
   startSweep()
   const timers = [
     setInterval(startSweep, SWEEP_INTERVAL_MS).unref(),
-    setInterval(() => void checkUsedTenants(), USED_TENANTS_CHECK_INTERVAL_MS).unref(),
+    setInterval(
+      () => void checkUsedTenants().catch((error) => logFailure(error)),
+      USED_TENANTS_CHECK_INTERVAL_MS,
+    ).unref(),
     setInterval(watchClock, CLOCK_CHECK_INTERVAL_MS).unref(),
   ]
   return () => {

@@ -78,6 +78,8 @@ export class GroupCommitWriter {
 
   async #runBatch() {
     const units: WriteUnit[] = []
+    // Requests that are just arriving get one turn of the event loop to join, before the transaction holds anything.
+    await new Promise(setImmediate)
     const startedAt = performance.now()
     const background = this.#queue[0]?.options.background ? this.#queue[0].options : undefined
     const endHold = background && measureThreadHold()
@@ -132,8 +134,6 @@ export class GroupCommitWriter {
   async #collectUnits(executor: Executor, units: WriteUnit[], deferred: DeferredWrites) {
     const windowEnd = performance.now() + BATCH_WINDOW_MS
     while (performance.now() < windowEnd && !units[0]?.options.background) {
-      // Requests that are just arriving get one turn of the event loop to join.
-      if (!this.#queue.length) await new Promise(setImmediate)
       const unit = this.#queue[0]
       if (!unit || ((unit.options.exclusive || unit.options.background) && units.length)) return
       const joint = this.#takeJoint()

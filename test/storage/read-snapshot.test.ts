@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabasePool } from '../../src/storage/pool'
+import { errorOf } from '../rejections'
 import { fileEngines, freshFolder, sqlite } from './engines'
 
 setDefaultTimeout(30_000)
@@ -123,5 +124,31 @@ test('the write-ahead log restarts even under continuous reads', async () => {
   await reader
   // 500,000 rows are 110 MB. Writes wait for a checkpoint where the log holds 160,000 of them, as on a busy machine.
   expect(maxWalSize).toBeLessThan(50 << 20)
+  await storage.close()
+})
+
+test('reads during a transaction see nothing of it, reads after it see it at once, and no read can write', async () => {
+  const storage = new DatabasePool(sqlite({ folder: freshFolder() }), { openCount: 2, deadline: 5_000 })
+  const { db, write } = storage.getStore(location, migrations)
+  const count = async () => Number((await db.query('select count(*) from things'))[0]![0])
+  const insert = "insert into things (text) values ('read') returning id"
+  for (let n = 0; n < 3; n++) {
+    await write(async (tx) => {
+      await tx.query('insert into things (text) values (?)', [`${n}`])
+      expect(await count()).toBe(n)
+      await waitForNextTurn()
+      expect([await count(), db.queryAtOnce?.('select count(*) from things', [])]).toEqual([n, [[n]]])
+    })
+    expect(await count()).toBe(n + 1)
+    expect(await errorOf(db.query(insert))).toBeInstanceOf(Error)
+    expect(await errorOf(db.query(`with one as (select 1) ${insert}`))).toBeInstanceOf(Error)
+  }
+  await errorOf(
+    write(async (tx) => {
+      await tx.query("insert into things (text) values ('rolled back')")
+      throw new Error('no')
+    }),
+  )
+  expect(await count()).toBe(3)
   await storage.close()
 })

@@ -31,7 +31,7 @@ import { lockFolder, tryLock } from './folder-lock'
 import { LazyWriter, type WriteAccess } from './lazy-writer'
 import { type LogListener, type LogObserver, LogObservers } from './log-observer'
 import { migrateDatabase } from './migration'
-import { ReadSnapshot } from './read-snapshot'
+import { DatabaseReads } from './read-snapshot'
 import { toRunnable } from './runnable-migrations'
 import { readTables, SqliteTenantCopy } from './tenant-copy'
 import type { WriteTurns } from './write-turns'
@@ -182,7 +182,7 @@ export class Sqlite implements Engine {
     const { path, logLimit } = files
     const hasFailed = () => reader.hasDiskFailed || writer.hasFailed
     const { commitCounters, isShared, writeTurns } = this.options
-    const snapshot = new ReadSnapshot(reader, isShared ? () => this.remoteVersion({ file }) : undefined)
+    const reads = new DatabaseReads(reader, writer, isShared ? () => this.remoteVersion({ file }) : undefined)
     const transact = async (
       { connection, log }: WriteAccess,
       work: (executor: Executor) => Promise<void>,
@@ -190,12 +190,14 @@ export class Sqlite implements Engine {
     ) => {
       observer?.beforeWrite()
       const before = connection.statementCount
-      await connection.transaction(async (executor) => {
-        await connection.assertMark(mark)
-        await work(executor)
-      })
+      reads.beginWrite()
+      await connection
+        .transaction(async (executor) => {
+          await connection.assertMark(mark)
+          await work(executor)
+        })
+        .finally(() => reads.endWrite())
       commitCounters?.add(file)
-      snapshot.end()
       onVisible?.()
       observer?.afterWrite()
       const length = files.requireInPlace()
@@ -205,8 +207,8 @@ export class Sqlite implements Engine {
       return { kept }
     }
     return {
-      query: snapshot.query,
-      queryAtOnce: snapshot.querySync,
+      query: reads.query,
+      queryAtOnce: reads.querySync,
       async transaction(work, onVisible) {
         const opened = await writer.open()
         opened.log?.assertHealthy()
@@ -219,7 +221,7 @@ export class Sqlite implements Engine {
         for (const session of [reader, writer.opened?.connection]) session?.execute('pragma shrink_memory')
       },
       close: async () => {
-        snapshot.end()
+        reads.end()
         if (hasFailed()) this.#failedPaths.add(path)
         const { connection, log } = writer.opened ?? {}
         await Promise.all([checkpoints.waitForFile(path), log?.close()])

@@ -1,28 +1,79 @@
 import type { RunQuery } from '../../port'
 import type { CachedConnection } from './connection'
+import type { LazyWriter } from './lazy-writer'
+
+type CountRemoteCommits = () => number
+
+const ONLY_READS = /^\s*select\b/i
+
+/**
+ * Reads by the connection that writes while it is in no transaction, because what it caches of the file stays valid after its
+ * own commits; otherwise by one that only reads.
+ */
+export class DatabaseReads {
+  #ofReader: ReadSnapshot
+  #ofWriter?: ReadSnapshot
+  #isWriting = false
+
+  constructor(
+    private reader: CachedConnection,
+    private writer: LazyWriter,
+    /** Returns a number that changes with the commits of other processes. */
+    private countRemoteCommits: CountRemoteCommits = () => 0,
+  ) {
+    this.#ofReader = new ReadSnapshot(reader, countRemoteCommits)
+  }
+
+  query: RunQuery = async (sql, params) => this.querySync(sql, params)
+
+  querySync = (sql: string, params?: unknown[]): unknown[][] => {
+    const connection = this.#isWriting || !ONLY_READS.test(sql) ? undefined : this.writer.opened?.connection
+    if (!connection) return this.#ofReader.querySync(sql, params)
+    if (!this.#ofWriter) {
+      this.#ofWriter = new ReadSnapshot(connection, this.countRemoteCommits)
+      // From now on, mostly the other connection caches.
+      this.end()
+      this.reader.execute('pragma shrink_memory')
+    }
+    return this.#ofWriter.querySync(sql, params)
+  }
+
+  beginWrite() {
+    this.#ofWriter?.end()
+    this.#isWriting = true
+  }
+
+  /** Reads see what was written from now on, if it was committed. */
+  endWrite() {
+    this.#isWriting = false
+    this.end()
+  }
+
+  /** Ends the snapshots, so that the next read sees everything committed by then. */
+  end() {
+    this.#ofReader.end()
+    this.#ofWriter?.end()
+  }
+}
 
 /**
  * Lets the reads of one turn of the event loop share a snapshot, because locking the file for each took longer than
  * reading it. The snapshot ends with every commit, so that reads always see acknowledged writes.
  */
-export class ReadSnapshot {
+class ReadSnapshot {
   #isOpen = false
   #openedAt = 0
 
   constructor(
     private connection: CachedConnection,
-    /** Returns a number that changes with the commits of other processes. */
-    private countRemoteCommits: () => number = () => 0,
+    private countRemoteCommits: CountRemoteCommits,
   ) {}
 
-  query: RunQuery = async (sql, params) => this.querySync(sql, params)
-
-  querySync = (sql: string, params?: unknown[]): unknown[][] => {
+  querySync(sql: string, params?: unknown[]): unknown[][] {
     this.#openLatest()
     return this.connection.querySync(sql, params)
   }
 
-  /** Ends the snapshot, so that the next read sees everything committed by then. */
   end = () => {
     if (!this.#isOpen) return
     this.#isOpen = false
