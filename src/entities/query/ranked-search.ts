@@ -5,9 +5,19 @@ import { TERM_SEPARATOR } from '../search/tokenizer'
 import { and, fragment, noneOf, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, getKnownRows, rememberRows, thresholds } from './cardinality'
 import { keepKnownTerms } from './known-terms'
+import { intersectPostings } from './postings'
 import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
-import { entityHasWordsSql, filterSql, fullScan, matchSql, rankedScan, type Scan, SEARCH_WORDS_TABLE } from './scans'
+import {
+  entityHasWordsSql,
+  filterSql,
+  fullScan,
+  matchSql,
+  numberScan,
+  rankedScan,
+  type Scan,
+  SEARCH_WORDS_TABLE,
+} from './scans'
 import type { FindResult } from './select-sql'
 
 /** The cursor of a ranked search. Entities that were shown are excluded from later pages. */
@@ -19,6 +29,7 @@ export const MAX_RANKED_SHOWN = 300
 const MATCHES_TTL_MS = 60_000
 /** This many of the latest matches are read first, and more when too few of them meet the conditions. */
 const FIRST_RANGE_ROWS = 200 // rows of words
+const MAX_TRIED_MATCHES = 1_000 // of those in memory
 
 /** Returns the best matches first, or the latest first when too many entities contain the words. */
 export async function findRanked<Row extends unknown[]>(
@@ -38,7 +49,10 @@ export async function findRanked<Row extends unknown[]>(
   let rows: unknown[][]
   if (!byTime) rows = await selectRows(request, scan, where, 'w.rank, e.seq desc', { limit, skip })
   else
-    rows = latest?.rows ?? (await findLatest(request, scan, [...where, ...before], and([matchSql(search), ...before])))
+    rows =
+      latest?.rows ??
+      (await findInPostings(request, search, { shown, from })) ??
+      (await findLatest(request, scan, [...where, ...before], and([matchSql(search), ...before])))
   const numbers = rows.map((row) => row.at(-1) as number)
   return {
     rows: rows as Row[],
@@ -96,6 +110,23 @@ async function sortLatest(
   if (!isLater) rememberRows(db, SEARCH_WORDS_TABLE, words, sortedMatches, matches, MATCHES_TTL_MS)
   if (matches >= sortedMatches || (matches < ranked && !isLater)) return { matches }
   return { matches, rows: rows.map((row) => row.toSpliced(columns.length, 1)) }
+}
+
+/** Returns the page of the latest matches by what is in memory of the words; undefined when that is not enough. */
+async function findInPostings(request: RankedRequest, search: string, { shown, from }: RankedCursor) {
+  const { db, columns, model, rowScope, query, limit } = request
+  const isFiltered = query.conditions.length > 0 || !rowScope.all || shown.length > 0
+  const tried = isFiltered ? MAX_TRIED_MATCHES : limit + query.skip
+  if (db.wordIndex === 'gin' || tried > MAX_TRIED_MATCHES) return
+  const entities = await intersectPostings(db, model, search, { before: from, limit: tried })
+  if (!entities?.length) return entities && []
+  // The number of a field belongs to one blueprint, and terms are removed together with their entities.
+  if (!isFiltered && columns.every((column) => column === 'e.seq'))
+    return entities.slice(query.skip).map((entity) => [...columns.map(() => entity), entity])
+  const scan = numberScan(model, entities)
+  const where = [filterSql(scan, rowScope, query.conditions), ...(shown.length ? [noneOf('e.seq', shown)] : [])]
+  const rows = await selectRows(request, scan, where, 'e.seq desc', { limit, skip: query.skip })
+  return rows.length === limit || entities.length < tried ? rows : undefined
 }
 
 /** Returns the page of the latest matches among the rows of words. Matches before the page are only counted. */

@@ -1,0 +1,100 @@
+import type { Model } from '../../blueprints/model'
+import type { Db } from '../../storage/port'
+import { TERM_SEPARATOR } from '../search/tokenizer'
+import { and, fragment } from '../store/sql-fragments'
+import { readUntilChange } from './read-cache'
+import { matchSql, SEARCH_WORDS_TABLE } from './scans'
+
+const MAX_ENTITIES = 50_000 // of a term that are kept
+const MAX_KEPT_ENTITIES = 250_000 // of all terms of a blueprint
+const KEPT_CHARACTERS = 1 << 20 // what they take in memory, in characters of two bytes
+/** Reading the entities of a term takes as long as some searches. */
+const READ_AFTER_SEARCHES = 3
+
+/** How many searches asked for a term since the last change, and the entities that have it, latest first. */
+type Term = { searches: number; entities?: Float64Array }
+type Terms = { byText: Map<string, Term>; entities: number }
+
+/**
+ * Returns the numbers of the entities that have all words of a search, latest first, from lists in memory of the entities
+ * that have each term. They are kept for terms of which several searches ask before an entity changes. Returns undefined as
+ * long as there are none, and for prefixes.
+ */
+export async function intersectPostings(
+  db: Db,
+  model: Model,
+  search: string,
+  { before = Number.POSITIVE_INFINITY, limit }: { before?: number; limit: number },
+): Promise<number[] | undefined> {
+  if (!search || search.includes('*')) return
+  const readTerms = () =>
+    readUntilChange(
+      db,
+      model,
+      'postings',
+      async (): Promise<Terms> => ({ byText: new Map(), entities: 0 }),
+      () => KEPT_CHARACTERS,
+    )
+  const terms = await readTerms()
+  const found = search.split(TERM_SEPARATOR).map((word) => {
+    const term = terms.byText.get(word) ?? { searches: 0 }
+    if (terms.byText.size < MAX_TERMS) terms.byText.set(word, term)
+    // Not as part of this search, which would be costly.
+    if (++term.searches === READ_AFTER_SEARCHES) readEntities(db.origin ?? db, word, terms, term).catch(() => {})
+    return term.entities
+  })
+  const lists = found.filter((entities) => entities !== undefined)
+  return lists.length === found.length ? intersect(lists, before, limit) : undefined
+}
+
+/** Reads the entities of a term in slices. What changes meanwhile ends the use of `terms`. */
+async function readEntities(db: Db, word: string, terms: Terms, term: Term) {
+  const entities: number[] = []
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    const { sql, params } = and([matchSql(word), fragment('w.rowid < ?', before)])
+    const select = `select w.rowid from ${SEARCH_WORDS_TABLE} where ${sql} order by w.rowid desc limit ?`
+    const rows = await db.query(select, [...params, ENTITIES_PER_READ])
+    for (const [entity] of rows) entities.push(Number(entity))
+    // Most entities have such a term, so that looking at the latest ones finds it.
+    if (terms.entities + entities.length > MAX_KEPT_ENTITIES || entities.length > MAX_ENTITIES) return
+    if (rows.length < ENTITIES_PER_READ) break
+    before = entities.at(-1)!
+    await db.yieldToOthers()
+  }
+  term.entities = Float64Array.from(entities)
+  terms.entities += entities.length
+}
+
+const ENTITIES_PER_READ = 2_000
+const MAX_TERMS = 1_000 // of a blueprint whose searches are counted
+
+/** Returns the first numbers below `before` that are in all lists, each of which descends. */
+function intersect(lists: Float64Array[], before: number, limit: number): number[] {
+  const places = lists.map((list) => findBelow(list, before))
+  const found: number[] = []
+  for (let candidate = before; found.length < limit; ) {
+    let agreeing = 0
+    for (const [n, list] of lists.entries()) {
+      while (places[n]! < list.length && list[places[n]!]! > candidate) places[n]!++
+      if (places[n]! >= list.length) return found
+      const next = list[places[n]!]!
+      if (next === candidate) agreeing++
+      else candidate = next
+    }
+    if (agreeing < lists.length) continue
+    found.push(candidate)
+    candidate -= 1
+  }
+  return found
+}
+
+/** Returns the place of the first number that is below another one. */
+function findBelow(list: Float64Array, before: number): number {
+  let [low, high] = [0, list.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (list[middle]! >= before) low = middle + 1
+    else high = middle
+  }
+  return low
+}
