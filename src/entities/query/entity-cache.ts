@@ -17,6 +17,8 @@ const ENTITY_CHARACTERS = 200 // what an entity takes beside its text
 const MAX_CACHES = 8 // of a process that hold texts
 /** With more changes since the last read, everything is read again. */
 const MAX_CHANGES = 1_000
+/** When fewer of so many entities are found in a full cache, so many reads do without it: they take one statement less. */
+const [JUDGED_ENTITIES, MIN_FOUND, SKIPPED_READS] = [500, 150, 500]
 
 /** The texts of the entities of a model that were read last, as they were at a position of its changes. */
 class EntityCache {
@@ -25,6 +27,26 @@ class EntityCache {
   /** What was read before, of which everything that is not read again is removed when `#recent` is full. */
   #earlier = new Map<Name, CachedEntity>()
   #characters = 0
+  #found = 0
+  #missing = 0
+  #skippedReads = 0
+
+  /** Tells whether the next read does without the cache. */
+  skipRead() {
+    if (!this.#skippedReads) return false
+    this.#skippedReads--
+    return true
+  }
+
+  /** Takes into account how many entities were found here, and how many were not. */
+  judge(found: number, missing: number) {
+    if (!this.#earlier.size) return
+    this.#found += found
+    this.#missing += missing
+    if (this.#found + this.#missing < JUDGED_ENTITIES) return
+    if (this.#found < MIN_FOUND) this.#skippedReads = SKIPPED_READS
+    this.#found = this.#missing = 0
+  }
 
   isAt = ({ started, number }: ChangePosition) => this.#position.started === started && this.#position.number === number
 
@@ -89,10 +111,11 @@ export function beginCachedReads(db: Db, model: Model, { name, write }: EntityFo
   const { origin } = db
   // Reader threads get the reads of large pages, and an entity has two forms during an alteration.
   if (!origin?.queryAtOnce || !Bun.isMainThread || model.alteration) return
-  const position = readPositionAtOnce(origin, model.key)
-  if (!position) return
   const caches = cachesOf(model)
   const cache = caches.get(name) ?? new EntityCache()
+  if (cache.skipRead()) return
+  const position = readPositionAtOnce(origin, model.key)
+  if (!position) return
   caches.set(name, cache)
   noteUse(cache)
   const advance = (to: ChangePosition) => cache.moveTo(to, (after) => readChangedAtOnce(origin, model.key, after))
@@ -128,6 +151,7 @@ function readTexts<Key extends Name>(
     if (text === undefined) missing.push(name)
     else texts.set(name, text)
   }
+  cache.judge(texts.size, missing.length)
   const entities = missing.length ? readMissing(missing) : []
   for (const entity of entities ?? []) {
     texts.set(entity[by] as Key, entity.text)

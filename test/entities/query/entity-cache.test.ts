@@ -106,6 +106,23 @@ describe('the cache of entities', () => {
     expect([read(1), countReads(1)]).toEqual(['2', 2])
   })
 
+  test('reads do without a full cache while it has few of their entities, and try it again later', () => {
+    const { db, change, state } = createDb()
+    const large = { ...format, write: (shown: string) => shown.padEnd(50_000) }
+    for (let entity = 0; entity < 1_000; entity++) change(entity, 1)
+    const read = (entity: number) => beginCachedReads(db, model, large)?.read('seq', [entity])
+    // Until it is full, everything is kept; then 500 entities are looked for.
+    let reads = 0
+    while (read(reads % 1_000)) reads++
+    expect(reads).toBeWithin(500, 560)
+    for (let n = 1; n < 500; n++) expect(read(n)).toBeUndefined()
+    const before = state.read.length
+    expect(read(1)).toBeDefined()
+    expect(state.read).toHaveLength(before + 1)
+    // What is asked for again and again stays.
+    for (let n = 0; n < 2_000; n++) expect(read(n % 10)).toBeDefined()
+  })
+
   test('an entity of more than 64 KiB is read each time', () => {
     const { db, state, change } = createDb()
     change(1, 1)
