@@ -99,7 +99,7 @@ describe.skipIf(!hasBrowser)('the frame', () => {
     await using demo = await openDemo()
     const { page, errors } = demo
     await page.setViewportSize(PHONE)
-    await page.getByRole('link', { name: 'Data' }).click()
+    await page.getByRole('link', { name: 'Data', exact: true }).click()
     await page.waitForURL('**/admin/data')
     await page.getByRole('button', { name: 'Menu' }).click()
     await page.getByRole('link', { name: 'Contacts', exact: true }).last().waitFor()
