@@ -17,8 +17,8 @@ const ENTITY_CHARACTERS = 200 // what an entity takes beside its text
 const MAX_CACHES = 8 // of a process that hold texts
 /** With more changes since the last read, everything is read again. */
 const MAX_CHANGES = 1_000
-/** When fewer of so many entities are found in a full cache, so many reads do without it: they take one statement less. */
-const [JUDGED_ENTITIES, MIN_FOUND, SKIPPED_READS] = [500, 150, 500]
+/** When fewer of so many entities are found in a full cache, so many reads skip it: they take one statement less. */
+const [COUNTED_ENTITIES, MIN_FOUND, SKIPPED_READS] = [500, 150, 500]
 
 /** The texts of the entities of a model that were read last, as they were at a position of its changes. */
 class EntityCache {
@@ -31,19 +31,19 @@ class EntityCache {
   #missing = 0
   #skippedReads = 0
 
-  /** Tells whether the next read does without the cache. */
+  /** Tells whether a read skips the cache, and counts it. */
   skipRead() {
     if (!this.#skippedReads) return false
     this.#skippedReads--
     return true
   }
 
-  /** Takes into account how many entities were found here, and how many were not. */
-  judge(found: number, missing: number) {
+  /** Counts how many entities were found here, and how many were not. When few are, the next reads skip the cache. */
+  countHits(found: number, missing: number) {
     if (!this.#earlier.size) return
     this.#found += found
     this.#missing += missing
-    if (this.#found + this.#missing < JUDGED_ENTITIES) return
+    if (this.#found + this.#missing < COUNTED_ENTITIES) return
     if (this.#found < MIN_FOUND) this.#skippedReads = SKIPPED_READS
     this.#found = this.#missing = 0
   }
@@ -151,7 +151,7 @@ function readTexts<Key extends Name>(
     if (text === undefined) missing.push(name)
     else texts.set(name, text)
   }
-  cache.judge(texts.size, missing.length)
+  cache.countHits(texts.size, missing.length)
   const entities = missing.length ? readMissing(missing) : []
   for (const entity of entities ?? []) {
     texts.set(entity[by] as Key, entity.text)

@@ -106,7 +106,7 @@ describe('the cache of entities', () => {
     expect([read(1), countReads(1)]).toEqual(['2', 2])
   })
 
-  test('reads do without a full cache while it has few of their entities, and try it again later', () => {
+  test('reads skip a full cache while it has few of their entities, and try it again later', () => {
     const { db, change, state } = createDb()
     const large = { ...format, write: (shown: string) => shown.padEnd(50_000) }
     for (let entity = 0; entity < 1_000; entity++) change(entity, 1)

@@ -50,8 +50,8 @@ export class ReadShares {
 /**
  * Runs a tenant's reads. Reads that arrive in the same turn of the event loop, or while all batches are running, share a
  * transaction, which spreads the cost of a message and of setting the tenant: quick ones one or two, slow ones as many as
- * there may be. While others read, too, a tenant has fewer transactions, because each occupies a processor of the server; but its quick
- * reads do not wait for a slow one.
+ * there may be. While others read, too, a tenant has fewer transactions, because each occupies a processor of the server;
+ * but its quick reads do not wait for a slow one.
  */
 export class ReadBatcher {
   #waiting: WaitingRead[] = []
