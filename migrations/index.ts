@@ -125,6 +125,7 @@ import mailedCodes from './sqlite/0064_mailed_codes.sql' with { type: 'text' }
 import indexKeys from './sqlite/0065_versions_of_index_keys.sql' with { type: 'text' }
 import offeredRefunds from './sqlite/0066_offered_refunds.sql' with { type: 'text' }
 import compoundIndexes from './sqlite/0067_compound_indexes.sql' with { type: 'text' }
+import mergesOfWords from './sqlite/0069_merges_of_words.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -204,6 +205,7 @@ export const tenantMigrations: Migrations = {
     indexKeys,
     offeredRefunds,
     compoundIndexes,
+    mergesOfWords,
   ],
   postgres: [
     accountsPg,

@@ -984,4 +984,8 @@ CREATE INDEX entities_to_alter on entities (blueprint, seq) where form = -1;
 
 CREATE INDEX entities_by_change on entities (blueprint, updated, created, seq);
 
-pragma user_version = 55;
+insert into search_words (search_words, rank) values ('automerge', 0);
+
+insert into search_chunks (search_chunks, rank) values ('automerge', 0);
+
+pragma user_version = 56;

@@ -1,4 +1,5 @@
 import { tokenizeLoosely } from '../../entities/search/tokenizer'
+import { mergeInParts } from '../../storage/full-text-merges'
 import type { RunQuery, Tx } from '../../storage/port'
 
 /** A chunk's number, and its text. */
@@ -20,11 +21,11 @@ function toSingular(word: string): string {
 const INSERT_WORDS_SQL = 'insert into search_chunks (rowid, store, words) values (?, ?, ?)'
 
 /** Adds the words of chunks to the full-text index. */
-export const indexChunks = (tx: Tx, store: number, chunks: NumberedText[]) =>
-  tx.executeMany(
-    INSERT_WORDS_SQL,
-    chunks.map(([number, text]) => [number, store, toIndexText(store, text)]),
-  )
+export function indexChunks(tx: Tx, store: number, chunks: NumberedText[]) {
+  const rows = chunks.map(([number, text]) => [number, store, toIndexText(store, text)] as [number, number, string])
+  for (const [number, , words] of rows) mergeInParts(tx, 'search_chunks', number, words)
+  return tx.executeMany(INSERT_WORDS_SQL, rows)
+}
 
 /** Returns the indexed text of a chunk. A text without words gets a term that no question contains. */
 const toIndexText = (store: number, text: string) =>
@@ -33,11 +34,13 @@ const toIndexText = (store: number, text: string) =>
     .join(' ') || `${store}`
 
 /** Removes the words of chunks from the full-text index. */
-export const unindexChunks = (tx: Tx, store: number, numbers: number[]) =>
-  tx.executeMany(
+export function unindexChunks(tx: Tx, store: number, numbers: number[]) {
+  for (const number of numbers) mergeInParts(tx, 'search_chunks', number, undefined)
+  return tx.executeMany(
     'delete from search_chunks where store = ? and rowid = ?',
     numbers.map((number) => [store, number]),
   )
+}
 
 /** Returns the numbers of chunks that contain some of the words, best match first (BM25). */
 export async function searchChunks(

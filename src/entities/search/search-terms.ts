@@ -1,3 +1,4 @@
+import { mergeInParts } from '../../storage/full-text-merges'
 import type { DeferredWrite, Tx } from '../../storage/port'
 
 /**
@@ -13,17 +14,27 @@ export const readIndexedUpTo = async (tx: Pick<Tx, 'query'>, blueprint: string):
 
 /** Replaces the words of entities, at the end of the transaction. */
 export function replaceTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
-  for (const [seq, terms] of entities) tx.defer(writeTerms, seq, { terms, fresh: false })
+  writeLater(tx, entities, false)
 }
 
 /** Adds the words of entities that have none yet, at the end of the transaction. */
 export function addTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
-  for (const [seq, terms] of entities) tx.defer(writeTerms, seq, { terms, fresh: true })
+  writeLater(tx, entities, true)
+}
+
+function writeLater(tx: Tx, entities: (readonly [seq: number, terms: string])[], fresh: boolean) {
+  for (const [seq, terms] of entities) {
+    tx.defer(writeTerms, seq, { terms, fresh })
+    mergeInParts(tx, 'search_words', seq, terms)
+  }
 }
 
 /** Removes the words of entities at once, because a new entity may reuse the number. */
 export function removeTerms(tx: Tx, entities: number[]) {
-  for (const seq of entities) tx.defer(writeTerms, seq, undefined)
+  for (const seq of entities) {
+    tx.defer(writeTerms, seq, undefined)
+    mergeInParts(tx, 'search_words', seq, undefined)
+  }
   return tx.executeMany(
     DELETE_TERMS,
     entities.map((seq) => [seq]),

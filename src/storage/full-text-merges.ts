@@ -1,0 +1,29 @@
+import type { DeferredWrite, Executor, Tx } from './port'
+
+/** The tables of FTS5. */
+type FullTextTable = 'search_words' | 'search_chunks'
+
+const PAGES_PER_MERGE = 4
+const LENGTH_PER_MERGE = 4_000 // characters of text: fewer pages would let segments pile up
+const LENGTH_PER_REMOVAL = 100
+
+/**
+ * Merges what transactions have added to a full-text index, a few pages at the end of each, in proportion to the text
+ * that they add. By itself FTS5 merges hundreds of pages at once, and holds the writer meanwhile; a migration turned that
+ * off. `key` is the number of what was added or removed; `text` is undefined for a removal.
+ */
+export function mergeInParts(tx: Tx, table: FullTextTable, key: number, text: string | undefined) {
+  if (tx.wordIndex === 'fts5') tx.defer(merges[table], key, text?.length ?? LENGTH_PER_REMOVAL)
+}
+
+const merges = { search_words: createMerge('search_words'), search_chunks: createMerge('search_chunks') }
+
+function createMerge(table: FullTextTable): DeferredWrite<number, number> {
+  const unmerged = new WeakMap<Executor, number>()
+  return async (executor, entries) => {
+    const length = entries.reduce((sum, [, added]) => sum + added, unmerged.get(executor) ?? 0)
+    unmerged.set(executor, length % LENGTH_PER_MERGE)
+    const pages = Math.floor(length / LENGTH_PER_MERGE) * PAGES_PER_MERGE
+    if (pages) await executor.query(`insert into ${table} (${table}, rank) values ('merge', ?)`, [pages])
+  }
+}
