@@ -45,7 +45,9 @@ export function createJsonResponse(
 /** A late answer that does not fit into the 16 KiB of Bun's buffer would be sent in a packet for each part of a header. */
 const MAX_LATE_BYTES = 12 << 10
 
-/** Returns a body that Bun sends after all headers, without its length. */
+const MAX_BUFFERED_BYTES = 128 << 10 // of a late body; a larger one would take longer to copy than to send by itself
+
+/** Returns a body that Bun sends in one piece with all headers; after them and without its length if it is large. */
 const streamText = (text: string) => {
   const source: Bun.DirectUnderlyingSource<string> = {
     type: 'direct',
@@ -54,7 +56,7 @@ const streamText = (text: string) => {
       controller.close()
     },
   }
-  return new ReadableStream(source)
+  return new ReadableStream(source, { highWaterMark: MAX_BUFFERED_BYTES })
 }
 
 /**

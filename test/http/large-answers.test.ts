@@ -3,6 +3,7 @@ import { createJsonResponse, jsonHeaders } from '../../src/core/response'
 
 const SMALL = JSON.stringify('ä'.repeat(1_000))
 const LARGE = JSON.stringify('ä'.repeat(20_000))
+const HUGE = JSON.stringify('ä'.repeat(200_000))
 
 /** Asks a server whose answer comes in a later turn of the event loop. */
 async function askLate(text: string, method = 'GET') {
@@ -18,6 +19,7 @@ async function askLate(text: string, method = 'GET') {
 test.each([
   ['small', SMALL],
   ['large', LARGE],
+  ['huge', HUGE],
 ])('a %s answer that comes late has its status, its headers and its text', async (_, text) => {
   const { response, body } = await askLate(text)
   expect(body).toBe(text)
@@ -26,12 +28,13 @@ test.each([
   for (const [name, value] of jsonHeaders) expect(response.headers.get(name)).toBe(value)
 })
 
-test('a late answer is sent with its length if it fits into a buffer, and otherwise as a stream', async () => {
-  expect((await askLate(SMALL)).response.headers.get('content-length')).toBe(`${Buffer.byteLength(SMALL)}`)
-  const { headers } = (await askLate(LARGE)).response
+test('a late answer is sent with its length, and as a stream only if it is huge', async () => {
+  for (const text of [SMALL, LARGE])
+    expect((await askLate(text)).response.headers.get('content-length')).toBe(`${Buffer.byteLength(text)}`)
+  const { headers } = (await askLate(HUGE)).response
   expect([headers.get('content-length'), headers.get('transfer-encoding')]).toEqual([null, 'chunked'])
 })
 
 test('HEAD of a large answer that comes late has no body', async () => {
-  expect((await askLate(LARGE, 'HEAD')).body).toBe('')
+  for (const text of [LARGE, HUGE]) expect((await askLate(text, 'HEAD')).body).toBe('')
 })
