@@ -70,7 +70,9 @@ export async function find<Row extends unknown[]>(
   if (sorted) return toResult(sorted)
   const path = await chooseAccessPath(db, model, rowScope, query)
   const { scan } = path
-  const page = path.bounded ? undefined : await findInSteps(request, path, window)
+  // Of all entities by time, the rest is read in one pass, too, once the beginning was read in vain.
+  const isBounded = path.bounded && !(passage?.isDue && scan.by === 'time')
+  const page = isBounded ? undefined : await findInSteps(request, path, window)
   if (page) return toResult(page.rows, page.isFiltered)
   const statement = buildSelect(request, scan, toOrderTerms(query.order, scan.time, first), window)
   if (!position) statements.set(name, { ...statement, until: performance.now() + ESTIMATE_TTL_MS })

@@ -1,16 +1,17 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
-import { and } from '../store/sql-fragments'
+import { and, oneOf } from '../store/sql-fragments'
 import { chooseTimeOrderedScan } from './access-path'
 import { count } from './count'
 import { estimateCount, type MatchingCount } from './count-estimate'
 import { resolveLikes } from './like-filter'
+import { LiteralScan } from './literal-scan'
 import type { Query } from './query-parser'
 import { splitIntoRanges } from './ranges'
 import { getCached, readUntilChange, setCached } from './read-cache'
 import { createRowFilter, toColumnsOf } from './row-filter'
-import { toPassage } from './scans'
+import { hasEntities, toPassage } from './scans'
 import { targetKey } from './target'
 
 /** Returns how many entities match. The number is kept in memory until one of the blueprint's entities changes. */
@@ -55,9 +56,12 @@ async function countFiltered(db: Db, model: Model, rowScope: RowScope, query: Qu
   const scan = await chooseTimeOrderedScan(db, model, rowScope, query)
   const { matching, ...rows } = toPassage(model, scan, rowScope, query.conditions)
   const columns = toColumnsOf(rows.from, filter)
+  const literals = filter.literal && hasEntities(rows.from) ? new LiteralScan(filter.literal) : undefined
   let counted = 0
   for await (const { conditions } of splitIntoRanges(db, rows)) {
-    const { sql, params } = and([matching, ...conditions])
+    const near = await literals?.find(db, rows.from, and([matching, ...conditions]))
+    if (near && !near.length) continue
+    const { sql, params } = and([matching, ...conditions, ...(near ? [oneOf('e.seq', near)] : [])])
     const read = await db.query(`select ${columns.join(', ')} from ${rows.from} where ${sql}`, params)
     counted += (await filter.test(db, read, 0)).filter(Boolean).length
   }

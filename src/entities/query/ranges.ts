@@ -2,7 +2,10 @@ import type { Db } from '../../storage/port'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { thresholds } from './cardinality'
 
-/** Rows to split, and the columns that order them uniquely. A slice has at most `size` rows, the first one `first`. */
+/**
+ * Rows to split, and the columns that order them uniquely. A slice has at most `size` rows, the first one `first`. The
+ * first slice begins after the place `start`.
+ */
 export type RangeSource = {
   from: string
   where: SqlFragment
@@ -10,6 +13,7 @@ export type RangeSource = {
   descending?: boolean
   size?: number
   first?: number
+  start?: unknown[]
 }
 
 /** The conditions that hold only for the rows of one slice, and their number, which is unknown for the last slice. */
@@ -18,7 +22,7 @@ export type RowRange = { conditions: SqlFragment[]; rows?: number }
 /** Splits the rows into consecutive slices, and yields to other requests after each. */
 export async function* splitIntoRanges(
   db: Db,
-  { from, where, by, descending = false, size = thresholds.rows, first = size }: RangeSource,
+  { from, where, by, descending = false, size = thresholds.rows, first = size, start }: RangeSource,
 ): AsyncGenerator<RowRange> {
   const columns = by.join(', ')
   const order = by.map((one) => `${one} ${descending ? 'desc' : 'asc'}`).join(', ')
@@ -26,7 +30,7 @@ export async function* splitIntoRanges(
     by.length > 1
       ? fragment(`(${columns}) ${sign} (${end.map(() => '?').join(', ')})`, ...end)
       : fragment(`${columns} ${sign} ?`, ...end)
-  let after: SqlFragment[] = []
+  let after = start ? [compare(descending ? '<' : '>', start)] : []
   for (let rows = Math.min(first, size); ; rows = Math.min(size, rows * 8)) {
     const remaining = and([where, ...after])
     const last = `select ${columns} from ${from} where ${remaining.sql} order by ${order} limit 1 offset ?`

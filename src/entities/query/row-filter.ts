@@ -1,8 +1,10 @@
+import { MAX_FULL_TEXT_CHARACTERS } from '../../blueprints/fields/index-key-codec'
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
-import { createWordTest, findWithWords, getWordColumns, type WordRow } from '../search/word-filter'
+import { createWordTest, findWithWords, getWordColumns, getWordLiteral, type WordRow } from '../search/word-filter'
 import type { IndexKeys } from '../store/index-keys'
 import { withLiterals } from '../store/sql-fragments'
+import type { Literal } from './literal-scan'
 import { isMatch, matchesKey } from './pattern-match'
 import type { Query } from './query-parser'
 import { valueSql } from './sql-conditions'
@@ -12,6 +14,8 @@ import type { LikeCondition, Target } from './target'
 export type RowFilter = {
   /** What they need of an entity (`e`). */
   columns: string[]
+  /** What most entities that do not meet them lack. */
+  literal: Literal | undefined
   /** Returns of each row whether its entity meets them; the values of `columns` begin at the index `at`. */
   test(db: Db, rows: unknown[][], at: number): Promise<boolean[]>
 }
@@ -23,6 +27,9 @@ export function createRowFilter(model: Model, { likes, words }: Pick<Query, 'lik
   const hasWords = words === undefined ? undefined : createWordTest(model, words)
   const width = likeColumns.length
   return {
+    literal: [...likes.flatMap(getLiteral), ...(words === undefined ? [] : getWordLiteral(model, words))].sort(
+      (one, other) => other.part.length - one.part.length,
+    )[0],
     columns: hasWords ? [...likeColumns, ...getWordColumns(model)] : likeColumns,
     async test(db, rows, at) {
       const accepted: boolean[] = []
@@ -51,6 +58,13 @@ const getLikeColumns = (likes: LikeCondition[]): string[] => [
   likes.some(({ target }) => isListed(target)) ? 'e.keys' : 'null',
   'e.seq',
 ]
+
+/** A longer index key may have the beginning of its text only. */
+const MAX_KEY_BYTES = MAX_FULL_TEXT_CHARACTERS
+
+/** Returns the part that every text has that is like the pattern. */
+const getLiteral = ({ target, pattern: { literal } }: LikeCondition): Literal[] =>
+  literal && !isListed(target) ? [{ text: valueSql(target), part: literal, maxBytes: MAX_KEY_BYTES }] : []
 
 /** Returns whether the texts of a target are in a list of index keys. */
 const isListed = (target: Target) => target.at === 'field' && !target.single

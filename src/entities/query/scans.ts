@@ -33,6 +33,9 @@ export const fullScan = (model: Model): Scan => ({
 const INDEX_TABLE = 'entity_index i'
 const INDEX_WITH_ENTITIES = 'entity_index i join entities e on e.seq = i.entity'
 
+/** Returns whether these rows have the table of entities (`e`). */
+export const hasEntities = (from: string) => from !== INDEX_TABLE
+
 /** Returns a scan of the entities with one value, in order of time. */
 export const indexScan = (condition: IndexCondition): Scan => ({
   by: 'value',

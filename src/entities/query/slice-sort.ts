@@ -1,8 +1,9 @@
-import { and, commaList, fragment } from '../store/sql-fragments'
+import { and, commaList, fragment, oneOf } from '../store/sql-fragments'
 import { thresholds } from './cardinality'
+import { LiteralScan } from './literal-scan'
 import { afterPositionSql, isCreated, type OrderTerm, orderBySql, type SortPosition, toOrderTerms } from './order'
 import { splitIntoRanges } from './ranges'
-import { fullScan, type Scan, toPassage } from './scans'
+import { fullScan, hasEntities, type Scan, toPassage } from './scans'
 import { type FindRequest, type PageWindow, readRowsByIds } from './select-sql'
 import { compareValues } from './value-order'
 
@@ -38,19 +39,23 @@ async function findFirstPlaces(
   if (!limit) return []
   const { matching, ...rows } = toPassage(model, scan, rowScope, query.conditions)
   const { filter } = passage ?? {}
-  const after = position ? [afterPositionSql(terms, position)] : []
-  const isByTime = scan.by === 'time' && query.order.length === 1 && isCreated(query.order[0]!.target)
-  const source = isByTime
-    ? { ...rows, where: and([rows.where, ...after]), descending: terms[0]!.descending, first: FIRST_ROWS }
-    : rows
+  const isUniform = terms.every(({ descending }) => descending === terms[0]!.descending)
+  const isByTime = scan.by === 'time' && query.order.length === 1 && isCreated(query.order[0]!.target) && isUniform
+  const after = position && !isByTime ? [afterPositionSql(terms, position)] : []
+  // Of two conditions about the order of an index, SQLite begins at the first place that either admits.
+  const source = isByTime ? { ...rows, start: position, descending: terms[0]!.descending, first: FIRST_ROWS } : rows
   const selected = commaList([...terms.map(({ of }) => of), ...(filter?.columns ?? []).map((one) => fragment(one))])
   const order = orderBySql(terms)
+  const literals = filter?.literal && hasEntities(rows.from) ? new LiteralScan(filter.literal) : undefined
   let first: SortPosition[] = []
   for await (const range of splitIntoRanges(db, source)) {
     // The places found so far leave room only for earlier ones.
     const worst = first.length === limit ? first.at(-1) : undefined
     if (isByTime && worst) break
-    const { sql, params } = and([matching, ...range.conditions, ...after])
+    const wanted = [matching, ...range.conditions, ...after]
+    const near = await literals?.find(db, rows.from, and(wanted))
+    if (near && !near.length) continue
+    const { sql, params } = and([...wanted, ...(near ? [oneOf('e.seq', near)] : [])])
     const select = `select ${selected.sql} from ${rows.from} where ${sql}`
     const found = filter
       ? await db.query(select, [...selected.params, ...params])

@@ -2,10 +2,11 @@ import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
 import { sortByFit, type WordMatch } from '../search/fit'
 import { toSearchedWords, toSearchTerms } from '../search/tokenizer'
-import { createWordTest, findWithWords, getWordColumns, type WordRow, type WordTest } from '../search/word-filter'
-import { and, fragment, noneOf, type SqlFragment } from '../store/sql-fragments'
+import { createWordTest, findWithWords, getWordColumns, getWordLiteral, type WordRow } from '../search/word-filter'
+import { and, fragment, noneOf, oneOf, type SqlFragment } from '../store/sql-fragments'
 import { thresholds } from './cardinality'
 import { findMatchingIds } from './id-set'
+import { LiteralScan } from './literal-scan'
 import type { Query } from './query-parser'
 import { MAX_RANKED_SHOWN, type RankedCursor } from './ranked-search'
 import { filterSql, isOfBlueprintSql, numberScan } from './scans'
@@ -20,14 +21,17 @@ const ENTITIES_PER_PAGE = 256 // numbers of entities that are looked up at once 
 async function* scanWithWords(
   db: Db,
   model: Model,
-  test: WordTest,
+  words: string,
   ids: Iterable<number>,
   use?: (seq: number, document: string) => void,
 ): AsyncGenerator<number[]> {
-  const columns = getWordColumns(model).join(', ')
+  const [columns, test, [literal]] = [getWordColumns(model), createWordTest(model, words), getWordLiteral(model, words)]
+  const literals = literal && new LiteralScan(literal)
   for (const chunk of chunksOf(ids, Math.min(ENTITIES_PER_READ, thresholds.rows))) {
-    const { sql, params } = chunkSql(model, chunk)
-    const rows = await db.query(`select ${columns} from entities e where ${sql}`, params)
+    const near = await literals?.find(db, 'entities e', chunkSql(model, chunk))
+    const { sql, params } = near ? oneOf('e.seq', near) : chunkSql(model, chunk)
+    const rows =
+      near?.length === 0 ? [] : await db.query(`select ${columns.join(', ')} from entities e where ${sql}`, params)
     const found = await findWithWords(db, model, test, rows as WordRow[], use)
     yield chunk.filter((id) => found.has(id))
     await db.yieldToOthers()
@@ -73,7 +77,7 @@ export async function findRankedUnindexed<Row extends unknown[]>(
   }
   let waiting: number[] = []
   const ids = all.descending().filter((id) => id < from)
-  for await (const found of scanWithWords(db, model, createWordTest(model, words), ids, use)) {
+  for await (const found of scanWithWords(db, model, words, ids, use)) {
     waiting.push(...found)
     byTime ||= waiting.length >= thresholds.ranked
     if (!byTime) continue
@@ -129,6 +133,6 @@ class Page {
 export async function findIdsWithWords(db: Db, model: Model, { words = '' }: Query): Promise<number[]> {
   const ids: number[] = []
   const all = await findMatchingIds(db, model, { all: true }, { conditions: [] })
-  for await (const some of scanWithWords(db, model, createWordTest(model, words), all)) ids.push(...some)
+  for await (const some of scanWithWords(db, model, words, all)) ids.push(...some)
   return ids
 }

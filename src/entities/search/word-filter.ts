@@ -1,12 +1,14 @@
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
+import type { Literal } from '../query/literal-scan'
 import type { Doc } from '../store/doc'
 import { documentSql, extractDocumentJson } from '../store/serializer'
-import { oneOf, takeWithinSize } from '../store/sql-fragments'
+import { fragment, oneOf, takeWithinSize } from '../store/sql-fragments'
 import { hasWord, isPlain, matchesWords, toSearchedWords, toSearchTerms } from './tokenizer'
 
 /** Characters of a document from which on the limit of its terms may leave words out. */
 const LONG_DOCUMENT = 50_000
+const ESCAPED_LETTER = '\\u' // how JSON begins a letter that does not stand in it as it is
 const MAX_BYTES_AT_ONCE = 4_096 // bytes of a document that is read together with its entity's number
 const MAX_BYTES_PER_READ = 1 << 20 // bytes of larger documents read by one statement, unless a single one is larger
 
@@ -64,6 +66,14 @@ export async function readDocuments(
   }
 }
 
+/** Returns the longest of the words if documents of plain letters have it as it is. */
+export function getWordLiteral(model: Model, search: string): Literal[] {
+  const words = toSearchedWords(search).map(({ word }) => word)
+  const [part] = words.every(isPlain) ? words.sort((one, other) => other.length - one.length) : []
+  if (!part) return []
+  return [{ text: fragment(documentSql(model)), part, maxBytes: MAX_BYTES_AT_ONCE, hiddenBy: ESCAPED_LETTER }]
+}
+
 /**
  * Returns a test of whether the JSON of a document contains the words of a full-text expression. It finds the same as
  * the index of words, and mostly without parsing the document.
@@ -78,7 +88,7 @@ export function createWordTest(model: Model, search: string): WordTest {
   const arePlain = words.every(({ word }) => isPlain(word))
   return (document) => {
     // The words of a plain document stand in its JSON as they are, unless a letter is escaped.
-    if (isPlain(document) && !document.includes('\\u'))
+    if (isPlain(document) && !document.includes(ESCAPED_LETTER))
       if (!arePlain || !patterns.every((pattern) => pattern.test(document))) return false
     const doc = JSON.parse(document) as Doc
     if (document.length > LONG_DOCUMENT) return matchesWords(search, new Set(toSearchTerms(model, doc).split(' ')))
