@@ -4,30 +4,28 @@ import { historyOf } from '../blueprints/history'
 import type { Model } from '../blueprints/model'
 import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../blueprints/permissions'
 import { type Awaitable, andThen } from '../core/awaitable'
-import { assertIfMatch, etagOf, isNotModified } from '../core/etag'
+import { assertIfMatch, etagOf } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
-import { createJsonResponse } from '../core/response'
 import { parseFlag } from '../core/shapes'
 import { recordCreatedPath } from '../http/idempotency/claim'
 import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
 import type { Db, Tx } from '../storage/port'
 import { DELETE_COLUMNS } from './blueprint-removal'
+import { respondUnlessKnown, respondWithEntity } from './entity-response'
 import type { EntityUploads } from './form'
 import { getAsOf } from './history/as-of'
 import { eraseRemoved } from './history/version-log'
-import { populateOne } from './populate/populate'
-import { createPopulatePlan, type PopulatePlan } from './populate/populate-plan'
-import { readFairly } from './query/fair-reads'
+import { createPopulatePlan } from './populate/populate-plan'
+import { readCachedEntity } from './query/entity-cache'
 import { find, readMatchingByIds } from './query/find'
 import { requireResolvedLikes } from './query/like-filter'
 import { parseQuery } from './query/query-parser'
-import type { ThreadedRead } from './query/threaded-reads'
 import { findIdsWithWords } from './query/unindexed-search'
-import { getQueryString, headersOf, parseResponseShape, readConsistently, withoutPrivilege } from './request'
+import { getQueryString, parseResponseShape, readConsistently, withoutPrivilege } from './request'
 import { prepareSearch } from './search/search-index'
 import type { Doc } from './store/doc'
-import { readShown, readStored, type ShownRow, type StoredEntity } from './store/rows'
-import { createSerializer, type ResponseShape } from './store/serializer'
+import { readShown, readStored, type StoredEntity } from './store/rows'
+import { chooseFormat } from './store/serializer'
 import { computeFields } from './write/computed-fields'
 import { assertEntityFresh, getReadableScopes } from './write/constraints'
 import {
@@ -59,13 +57,19 @@ export function get(originalCtx: PublicCtx, key: string, identifier: string, req
 function readEntity(ctx: PublicCtx, model: Model, identifier: string, request: Request): Awaitable<Response> {
   const rowScope = requireRowScope(model, 'read', ctx.actor)
   if (request.url.includes('asOf=')) return getAsOf(ctx, model, identifier, request)
+  const shape = parseResponseShape(model, ctx, request)
+  const [format, write] = chooseFormat(model, ctx.actor, shape)
+  const cached = shape.related ? undefined : readCachedEntity(ctx, model, format, identifier)
+  if (cached) {
+    if (!isInScope(rowScope, cached)) notFound('entity')
+    return respondUnlessKnown(request, shape, cached.etag, () => write(cached.text))
+  }
   return andThen(readShown(ctx.db, model, identifier), (row = notFound('entity')) => {
     if (!isInScope(rowScope, { user: row[1], workspace: row[2] })) notFound('entity')
-    const shape = parseResponseShape(model, ctx, request)
-    if (!shape.related) return respond(model, ctx, row, request, shape)
+    if (!shape.related) return respondWithEntity(model, ctx, row, request, shape)
     const threaded = { name: 'get', args: [model.key, identifier], receive: (response: Response) => response.text() }
     return andThen(createPopulatePlan(ctx, model, shape.related, shape.select), (plan) =>
-      respond(model, ctx, row, request, shape, { plan, threaded }),
+      respondWithEntity(model, ctx, row, request, shape, { plan, threaded }),
     )
   })
 }
@@ -100,7 +104,7 @@ export async function create(
     ).catch(rethrowConflict)
     reservation?.keep()
     uploads?.keep()
-    return respond(model, ctx, row, request, shape, { plan, status: 201 })
+    return respondWithEntity(model, ctx, row, request, shape, { plan, status: 201 })
   })
 }
 
@@ -160,8 +164,8 @@ export async function update(
     )
     uploads?.keep()
     return sent
-      ? respond(model, ctx, row, request, { ...shape, select: sent })
-      : respond(model, ctx, row, request, shape, { plan })
+      ? respondWithEntity(model, ctx, row, request, { ...shape, select: sent })
+      : respondWithEntity(model, ctx, row, request, shape, { plan })
   })
 }
 
@@ -291,26 +295,4 @@ function assertWritable(
   const row = requireWritable(model, stored, rowScope, ctx)
   assertIfMatch(request, etagOf(row.version, row.updated, model.form))
   return row
-}
-
-function respond(
-  model: Model,
-  ctx: PublicCtx,
-  row: ShownRow,
-  request: Request,
-  shape: ResponseShape,
-  { plan, status = 200, threaded }: { plan?: PopulatePlan; status?: number; threaded?: ThreadedRead<string> } = {},
-): Awaitable<Response> {
-  const [shown, , , version, updated] = row
-  const headers = headersOf(shape)
-  // A populated entity has no ETag, because it also changes with entities that its version does not cover.
-  if (plan)
-    return readFairly(ctx, request, (db) => populateOne({ ...ctx, db }, plan, shape, shown), threaded).then((body) =>
-      createJsonResponse(body, headers, { status, isLate: !!ctx.place?.cluster }),
-    )
-  const etag = etagOf(version, updated, model.form)
-  if (request.method === 'GET' && isNotModified(request, etag))
-    return createJsonResponse(null, headers, { status: 304, etag })
-  const isLate = !!ctx.place?.cluster
-  return createJsonResponse(createSerializer(model, ctx.actor, shape)(shown), headers, { status, etag, isLate })
 }

@@ -93,6 +93,7 @@ export class DatabasePool {
     const read: Db = {
       ...createDb(query),
       queryAtOnce,
+      getSnapshot: () => this.#getSnapshot(key),
       vectorSearch: this.engine.vectorSearch?.(place) ?? 'javascript',
       wordIndex: this.engine.wordIndex?.(place) ?? 'gin',
     }
@@ -207,6 +208,17 @@ export class DatabasePool {
     this.#noteUse(entry)
     try {
       return entry.opened.readAtOnce(sql, params)
+    } catch {
+      return
+    }
+  }
+
+  #getSnapshot(key: string): number | undefined {
+    const entry = this.#entries.get(key)
+    if (!entry?.opened?.database.getSnapshot) return
+    this.#noteUse(entry)
+    try {
+      return entry.opened.database.getSnapshot()
     } catch {
       return
     }

@@ -63,6 +63,8 @@ export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$coun
   query: RunQuery
   /** For statements of one row that run at every request, where the engine can. */
   queryAtOnce?: RunQueryAtOnce
+  /** Returns a number that stays the same as long as `queryAtOnce` reads the same state; undefined where it cannot. */
+  getSnapshot?: () => number | undefined
   vectorSearch: VectorSearch
   wordIndex: WordIndex
   /** Lets other requests run between two pieces of work that take a few ms each. */
@@ -168,6 +170,8 @@ export interface Database {
   query: RunQuery
   /** The same without a promise, for engines that read in the process itself. @throws one of the errors of errors.ts */
   queryAtOnce?: (sql: string, params: unknown[]) => unknown[][]
+  /** Returns the number of the snapshot that `queryAtOnce` reads now. */
+  getSnapshot?: () => number
   /**
    * Runs the work as the only writer of the tenant, then commits; or rolls back and throws. An engine that is
    * interrupted runs the work again from its beginning. The next transaction may begin at once, but this one must not

@@ -74,6 +74,29 @@ for (const [name, make] of fileEngines) {
     await storage.close()
   })
 
+  test(`${name}: a snapshot has the same number in one turn until a commit of this process, and never sees two states`, async () => {
+    const folder = freshFolder()
+    const storage = new DatabasePool(make({ folder }), { openCount: 2, deadline: 2_000 })
+    const { db, write } = storage.getStore(location, migrations)
+    const countAtOnce = () => Number(db.queryAtOnce?.('select count(*) from things', [])?.[0]?.[0])
+    expect(db.getSnapshot?.()).toBeUndefined() // not open yet
+    await db.query('select 1')
+    const other = new BunSqlite(join(folder, location.file))
+    const counts = new Map<number, number>()
+    for (let n = 0; n < 50; n++) {
+      const snapshot = db.getSnapshot?.() ?? 0
+      counts.set(snapshot, countAtOnce())
+      other.exec(`insert into things (text) values ('other ${n}')`)
+      expect([db.getSnapshot?.(), countAtOnce()]).toEqual([snapshot, counts.get(snapshot)!])
+      await waitForNextTurn()
+      expect([db.getSnapshot?.() === snapshot, countAtOnce()]).toEqual([false, 2 * n + 1])
+      await write((tx) => tx.query('insert into things (text) values (?)', [`${n}`]))
+      expect([counts.has(db.getSnapshot?.() ?? 0), countAtOnce()]).toEqual([false, 2 * n + 2])
+    }
+    other.close()
+    await storage.close()
+  })
+
   test(`${name}: a read at once that fails, or whose value no engine stores, is left to a read that says why`, async () => {
     const storage = new DatabasePool(make({ folder: freshFolder() }), { openCount: 2, deadline: 2_000 })
     const { db } = storage.getStore(location, migrations)

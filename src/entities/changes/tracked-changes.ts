@@ -77,9 +77,21 @@ export type ChangePosition = { started: number; number: number }
 export const readChangePosition = async (db: Db, blueprint: string): Promise<ChangePosition | undefined> =>
   toPosition(await db.query(SELECT_POSITION, [blueprint]))
 
-/** Returns the position without a promise; undefined also where the engine cannot. */
-export const readPositionAtOnce = ({ queryAtOnce }: Db, blueprint: string): ChangePosition | undefined =>
-  toPosition(queryAtOnce?.(SELECT_POSITION, [blueprint]))
+type SnapshotPositions = { snapshot: number; positions: Map<string, ChangePosition | undefined> }
+const latestPositions = new WeakMap<Db, SnapshotPositions>()
+
+/** Returns the position without a promise, read once for each snapshot; undefined also where the engine cannot. */
+export function readPositionAtOnce(db: Db, blueprint: string): ChangePosition | undefined {
+  const snapshot = db.getSnapshot?.()
+  const latest = latestPositions.get(db)
+  if (latest && latest.snapshot === snapshot && latest.positions.has(blueprint)) return latest.positions.get(blueprint)
+  const position = toPosition(db.queryAtOnce?.(SELECT_POSITION, [blueprint]))
+  // A commit of another process may have ended the snapshot in between.
+  if (snapshot === undefined || db.getSnapshot?.() !== snapshot) return position
+  if (latest?.snapshot === snapshot) latest.positions.set(blueprint, position)
+  else latestPositions.set(db, { snapshot, positions: new Map([[blueprint, position]]) })
+  return position
+}
 
 const SELECT_POSITION = `select t.started, (select max(c.number) from tracked_changes c where c.blueprint = t.blueprint)
   from tracked_blueprints t where t.blueprint = ?`

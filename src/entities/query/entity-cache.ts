@@ -1,24 +1,34 @@
 import type { Model } from '../../blueprints/model'
+import { etagOf } from '../../core/etag'
 import { weakCached } from '../../core/weak-cache'
 import type { Db } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { type ChangePosition, readChangedAtOnce, readPositionAtOnce, trackChanges } from '../changes/tracked-changes'
-import { type EntityFormat, shownColumnSql } from '../store/serializer'
-import { and, fragment, oneOf } from '../store/sql-fragments'
+import { type EntityFormat, parseOwners, shownColumnSql } from '../store/serializer'
+import { and, fragment, oneOf, type SqlFragment } from '../store/sql-fragments'
 import { isOfBlueprintSql } from './scans'
 
 type Name = number | string
-/** Without a text, the entity has changed since. */
-type CachedEntity = { seq: number; identifier: string; text?: string }
+/** An entity in a format, with its owners and the ETag of a response. Without a text, it has changed since. */
+type CachedEntity = {
+  seq: number
+  identifier: string
+  user: string | null
+  workspace: string | null
+  etag: string
+  text?: string
+}
 
-const MAX_RECENT_CHARACTERS = 1 << 20 // of a cache; about as many are kept of those that were read before
+const MAX_RECENT_CHARACTERS = 1 << 22 // of a cache; about as many are kept of those that were read before
+const MAX_CACHED_CHARACTERS = 1 << 24 // of all caches of a process
 const MAX_CHARACTERS = 1 << 16 // of an entity that is kept
 const ENTITY_CHARACTERS = 200 // what an entity takes beside its text
-const MAX_CACHES = 8 // of a process that hold texts
 /** With more changes since the last read, everything is read again. */
 const MAX_CHANGES = 1_000
 /** When fewer of so many entities are found in a full cache, so many reads skip it: they take one statement less. */
 const [COUNTED_ENTITIES, MIN_FOUND, SKIPPED_READS] = [500, 150, 500]
+/** So many reads of single entities make their changes worth tracking. */
+const MIN_UNTRACKED_READS = 100
 
 /** The texts of the entities of a model that were read last, as they were at a position of its changes. */
 class EntityCache {
@@ -27,6 +37,7 @@ class EntityCache {
   /** What was read before, of which everything that is not read again is removed when `#recent` is full. */
   #earlier = new Map<Name, CachedEntity>()
   #characters = 0
+  #earlierCharacters = 0
   #found = 0
   #missing = 0
   #skippedReads = 0
@@ -71,29 +82,38 @@ class EntityCache {
     return earlier
   }
 
-  keep(entity: CachedEntity) {
+  /** Keeps an entity by its number, its identifier, and the name that it was asked for by. */
+  keep(entity: CachedEntity, name: Name = entity.seq) {
     const characters = ENTITY_CHARACTERS + (entity.text?.length ?? 0)
     if (characters > MAX_CHARACTERS) return
-    // Both names together, so that a change finds every entity by its number.
-    this.#recent.set(entity.seq, entity).set(entity.identifier, entity)
+    // All names together, so that a change finds every entity by its number.
+    this.#recent.set(entity.seq, entity).set(entity.identifier, entity).set(name, entity)
     this.#characters += characters
-    if (this.#characters < MAX_RECENT_CHARACTERS) return
+    cachedCharacters += characters
+    if (this.#characters >= MAX_RECENT_CHARACTERS) this.#removeEarlier()
+    removeOldCaches()
+  }
+
+  /** What was read last becomes what was read before. */
+  #removeEarlier() {
+    cachedCharacters -= this.#earlierCharacters
     this.#earlier = this.#recent
+    this.#earlierCharacters = this.#characters
     this.#recent = new Map()
     this.#characters = 0
   }
 
   clear() {
-    this.#recent = new Map()
-    this.#earlier = new Map()
-    this.#characters = 0
+    this.#removeEarlier()
+    this.#removeEarlier()
   }
 }
 
 /** The caches of a model, which belongs to a tenant and is dropped with its open database. */
 const cachesOf = weakCached((_: Model) => new Map<string, EntityCache>())
-/** The caches that were used last, the latest one last. */
+/** The caches that hold texts, the one that was used last at the end. */
 const latestCaches = new Set<EntityCache>()
+let cachedCharacters = 0
 
 /** Reads the texts of entities, by number or identifier, those in the cache and others. */
 export type CachedReads = {
@@ -107,35 +127,83 @@ export function requestCache(ctx: Tenant, model: Model) {
 }
 
 /** Begins reads of entities in a format. Returns undefined where their changes are not tracked. */
-export function beginCachedReads(db: Db, model: Model, { name, write }: EntityFormat): CachedReads | undefined {
+export function beginCachedReads(db: Db, model: Model, format: EntityFormat): CachedReads | undefined {
   const { origin } = db
-  // Reader threads get the reads of large pages, and an entity has two forms during an alteration.
-  if (!origin?.queryAtOnce || !Bun.isMainThread || model.alteration) return
-  const caches = cachesOf(model)
-  const cache = caches.get(name) ?? new EntityCache()
-  if (cache.skipRead()) return
-  const position = readPositionAtOnce(origin, model.key)
-  if (!position) return
-  caches.set(name, cache)
-  noteUse(cache)
-  const advance = (to: ChangePosition) => cache.moveTo(to, (after) => readChangedAtOnce(origin, model.key, after))
-  advance(position)
+  const opened = origin && openCache(origin, model, format)
+  if (!opened) return
+  const { cache, position } = opened
   return {
     read(by, names) {
       const current = readPositionAtOnce(origin, model.key)
       if (current?.started !== position.started || current.number !== position.number) return
-      advance(current)
+      moveCache(origin, model, cache, current)
       return readTexts(cache, by, names, (missing) => {
-        const where = and([
-          by === 'seq' ? isOfBlueprintSql(model) : fragment('e.blueprint = ?', model.code),
-          oneOf(`e.${by}`, missing),
-        ])
-        const select = `select e.seq, e.identifier, ${shownColumnSql(model)} from entities e where ${where.sql}`
-        const rows = origin.queryAtOnce?.(select, where.params) as [number, string, string][] | undefined
-        return rows?.map(([seq, identifier, shown]) => ({ seq, identifier, text: flatten(write(shown)) }))
+        const ofBlueprint = by === 'seq' ? isOfBlueprintSql(model) : fragment('e.blueprint = ?', model.code)
+        return readEntities(origin, model, format, and([ofBlueprint, oneOf(`e.${by}`, missing)]))
       })
     },
   }
+}
+
+/**
+ * Returns an entity that is read alone, by identifier or else by `_id`, from the cache if it is there. Returns undefined where
+ * it has to be read in another way.
+ */
+export function readCachedEntity(
+  ctx: Tenant,
+  model: Model,
+  format: EntityFormat,
+  name: string,
+): Required<CachedEntity> | undefined {
+  const db = ctx.db.origin ?? ctx.db
+  const opened = openCache(db, model, format)
+  if (!opened) {
+    if (++untrackedReadsOf(model).count % MIN_UNTRACKED_READS === 0) requestCache(ctx, model)
+    return
+  }
+  const { cache } = opened
+  const known = cache.get(name)
+  const isKnown = isUnchanged(known)
+  cache.countHits(isKnown ? 1 : 0, isKnown ? 0 : 1)
+  if (isKnown) return known
+  const read = (column: string) =>
+    readEntities(db, model, format, fragment(`e.blueprint = ? and e.${column} = ?`, model.code, name))
+  const entity = read('identifier')?.[0] ?? read('_id')?.[0]
+  // No identifier is the `_id` of another entity.
+  if (entity) cache.keep(entity, name)
+  return entity
+}
+
+const isUnchanged = (entity: CachedEntity | undefined): entity is Required<CachedEntity> => entity?.text !== undefined
+const untrackedReadsOf = weakCached((_: Model) => ({ count: 0 }))
+
+/** Returns the cache of a model in a format, at the current position of its changes, unless a read cannot use it. */
+function openCache(db: Db, model: Model, { name }: EntityFormat) {
+  // Reader threads get the reads of large pages, and an entity has two forms during an alteration.
+  if (!db.queryAtOnce || db.isUncached || !Bun.isMainThread || model.alteration) return
+  const caches = cachesOf(model)
+  const cache = caches.get(name) ?? new EntityCache()
+  if (cache.skipRead()) return
+  const position = readPositionAtOnce(db, model.key)
+  if (!position) return
+  caches.set(name, cache)
+  latestCaches.delete(cache)
+  latestCaches.add(cache)
+  moveCache(db, model, cache, position)
+  return { cache, position }
+}
+
+const moveCache = (db: Db, { key }: Model, cache: EntityCache, position: ChangePosition) =>
+  cache.moveTo(position, (after) => readChangedAtOnce(db, key, after))
+
+/** Reads entities without a promise; undefined where the engine cannot. */
+function readEntities(db: Db, model: Model, { write }: EntityFormat, { sql, params }: SqlFragment) {
+  const select = `select e.seq, e.identifier, e.version, ${shownColumnSql(model)} from entities e where ${sql}`
+  const rows = db.queryAtOnce?.(select, params) as [number, string, number, string][] | undefined
+  return rows?.map(([seq, identifier, version, shown]): Required<CachedEntity> => {
+    const { user, workspace, updated } = parseOwners(shown)
+    return { seq, identifier, user, workspace, etag: etagOf(version, updated, model.form), text: flatten(write(shown)) }
+  })
 }
 
 function readTexts<Key extends Name>(
@@ -166,11 +234,11 @@ function flatten(text: string) {
   return text
 }
 
-function noteUse(cache: EntityCache) {
-  latestCaches.delete(cache)
-  latestCaches.add(cache)
-  if (latestCaches.size <= MAX_CACHES) return
-  const [oldest] = latestCaches
-  latestCaches.delete(oldest!)
-  oldest!.clear()
+/** Clears the caches that were unused for longest, as long as all of them hold too much. */
+function removeOldCaches() {
+  for (const cache of latestCaches) {
+    if (cachedCharacters <= MAX_CACHED_CHARACTERS || latestCaches.size === 1) return
+    latestCaches.delete(cache)
+    cache.clear()
+  }
 }

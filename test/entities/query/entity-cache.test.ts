@@ -1,11 +1,14 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { getModel } from '../../../src/blueprints/blueprints'
 import type { Model } from '../../../src/blueprints/model'
-import { beginCachedReads } from '../../../src/entities/query/entity-cache'
-import { PARTS } from '../../../src/entities/store/serializer'
+import { beginCachedReads, readCachedEntity } from '../../../src/entities/query/entity-cache'
+import { readShown } from '../../../src/entities/store/rows'
+import { createSerializer, FLAT_SHAPE, PARTS } from '../../../src/entities/store/serializer'
 import type { Db } from '../../../src/storage/port'
+import type { Tenant } from '../../../src/tenancy/tenants'
 import { seededRandom } from '../../blueprints/seeded-random'
 import { databaseUrl } from '../../storage/engines'
+import { fullAccessRules } from '../../test-tenant'
 import { waitUntil } from '../../wait-until'
 import { createBlueprintsFixture, type Entity } from '../fixtures'
 
@@ -23,7 +26,7 @@ function createDb() {
         const entities = new Set(params.slice(1).map((name) => Number(`${name}`.replace('id', ''))))
         const found = [...entities].filter((entity) => state.versions.has(entity))
         state.read.push(...found)
-        return found.map((entity) => [entity, `id${entity}`, `${state.versions.get(entity)}`])
+        return found.map((entity) => [entity, `id${entity}`, 1, `${state.versions.get(entity)}`])
       },
     ],
   ]
@@ -91,13 +94,13 @@ describe('the cache of entities', () => {
   test('entities that were not read for long are read again, those in use are not, and a change of both is noticed', () => {
     const { db, state, change } = createDb()
     const large = { ...format, write: (shown: string) => shown.padEnd(50_000) }
-    for (let entity = 1; entity <= 100; entity++) change(entity, 1)
+    for (let entity = 1; entity <= 200; entity++) change(entity, 1)
     const begin = () => beginCachedReads(db, model, large)!
     const read = (entity: number) =>
       entity === 1
         ? begin().read('identifier', ['id1'])!.get('id1')!.trim()
         : begin().read('seq', [entity])!.get(entity)!.trim()
-    for (let entity = 2; entity <= 100; entity++) expect([read(1), read(entity)]).toEqual(['1', '1'])
+    for (let entity = 2; entity <= 200; entity++) expect([read(1), read(entity)]).toEqual(['1', '1'])
     const countReads = (entity: number) => state.read.filter((one) => one === entity).length
     expect([countReads(1), countReads(2)]).toEqual([1, 1])
     expect([read(1), read(2)]).toEqual(['1', '1'])
@@ -114,13 +117,33 @@ describe('the cache of entities', () => {
     // Until it is full, everything is kept; then 500 entities are looked for.
     let reads = 0
     while (read(reads % 1_000)) reads++
-    expect(reads).toBeWithin(500, 560)
+    expect(reads).toBeWithin(500, 600)
     for (let n = 1; n < 500; n++) expect(read(n)).toBeUndefined()
     const before = state.read.length
     expect(read(1)).toBeDefined()
     expect(state.read).toHaveLength(before + 1)
     // What is asked for again and again stays.
     for (let n = 0; n < 2_000; n++) expect(read(n % 10)).toBeDefined()
+  })
+
+  test('the caches of all blueprints share their room, and those unused for longest are cleared', () => {
+    const { db, state, change } = createDb()
+    const large = { ...format, write: (shown: string) => shown.padEnd(50_000) }
+    for (let entity = 1; entity <= 60; entity++) change(entity, 1)
+    const models = Array.from({ length: 8 }, (_, n) => ({ ...model, _id: `${n}` }) as Model)
+    // Three million characters each.
+    const readAll = (one: Model) =>
+      beginCachedReads(db, one, large)!.read(
+        'seq',
+        Array.from({ length: 60 }, (_, n) => n + 1),
+      )
+    for (const one of models) readAll(one)
+    expect(state.read).toHaveLength(8 * 60)
+    readAll(models[7]!)
+    readAll(models[6]!)
+    expect(state.read).toHaveLength(8 * 60)
+    readAll(models[0]!)
+    expect(state.read).toHaveLength(9 * 60)
   })
 
   test('an entity of more than 64 KiB is read each time', () => {
@@ -180,6 +203,11 @@ test('lists show each entity as a read of it alone does, after random creates, u
     const query = pick(queries)
     const more = query.match(/\$(?:populate|select)=[a-z,]+/)?.[0]
     const entities = await list(query)
+    const model = await getModel(tenant, 'contacts')
+    const toJson = createSerializer(model, undefined, FLAT_SHAPE)
+    if (!more)
+      for (const entity of entities)
+        expect(entity).toEqual(JSON.parse(toJson((await readShown(tenant.db, model, entity.identifier))![0])))
     const alone = await Promise.all(
       entities.map(
         async ({ identifier }) => (await user.get(at('contacts', `/${identifier}${more ? `?${more}` : ''}`))).body,
@@ -187,4 +215,64 @@ test('lists show each entity as a read of it alone does, after random creates, u
     )
     expect(entities).toEqual(alone)
   }
+})
+
+describe('an entity that is read alone', () => {
+  const setUp = async () => {
+    const fixture = await createBlueprintsFixture({
+      key: 'notes',
+      fields: [
+        { key: 'text', type: 'string' },
+        { key: 'secret', type: 'string', readRoles: ['editor'] },
+      ],
+      permissions: fullAccessRules('user', 'user'),
+    })
+    const [user, tenant] = [fixture.as('user'), fixture.tenant as Tenant]
+    const { _id } = await fixture.add('notes', 'first', { text: 'one' }, user)
+    const get = async (name: string, etag?: string) => {
+      const answer = await user.get(fixture.at('notes', `/${name}`), etag ? { 'if-none-match': etag } : {})
+      return { status: answer.status, body: answer.body as Entity, etag: answer.headers.get('etag')! }
+    }
+    await user.get(fixture.at('notes'))
+    const isCached = async () => !!readCachedEntity(tenant, await getModel(tenant, 'notes'), PARTS, 'first')
+    if (!databaseUrl) await waitUntil(isCached)
+    return { ...fixture, user, get, _id }
+  }
+
+  test('it has the same ETag from memory and from the database, by identifier and by _id, until it changes', async () => {
+    const { get, user, at, _id } = await setUp()
+    const first = await get('first')
+    for (const name of ['first', _id]) expect(await get(name)).toEqual(first)
+    expect((await get('first', first.etag)).status).toBe(304)
+    await user.patch(at('notes', '/first'), { text: 'two' })
+    for (const name of ['first', _id]) {
+      const changed = await get(name, first.etag)
+      expect(changed).toMatchObject({ status: 200, body: { metadata: { text: 'two' } } })
+      expect(changed.etag).not.toBe(first.etag)
+    }
+    await user.delete(at('notes', '/first'))
+    for (const name of ['first', _id]) expect((await get(name)).status).toBe(404)
+  })
+
+  test('an identifier may be the _id of a removed entity, whose name it takes over', async () => {
+    const { add, get, user, at, _id } = await setUp()
+    for (let n = 0; n < 2; n++) expect((await get(_id)).body.metadata).toEqual({ text: 'one' })
+    await user.delete(at('notes', '/first'))
+    await add('notes', _id, { text: 'other' }, user)
+    for (let n = 0; n < 2; n++) expect((await get(_id)).body.metadata).toEqual({ text: 'other' })
+  })
+
+  test('callers see the fields that they may read, and 404 for entities that they do not reach, whoever read before', async () => {
+    const { as, at, add, user } = await setUp()
+    const admin = as('admin')
+    await add('notes', 'other', { text: 'other' })
+    await admin.patch(at('notes', '/first'), { secret: 'hidden' })
+    for (let n = 0; n < 2; n++) {
+      expect((await admin.get(at('notes', '/first'))).body.metadata).toEqual({ text: 'one', secret: 'hidden' })
+      expect((await user.get(at('notes', '/first'))).body.metadata).toEqual({ text: 'one' })
+      expect((await admin.get(at('notes', '/other'))).status).toBe(200)
+      expect((await user.get(at('notes', '/other'))).status).toBe(404)
+      expect((await user.get(at('notes', '/first?$select=text'))).body.metadata).toEqual({ text: 'one' })
+    }
+  })
 })

@@ -209,6 +209,7 @@ export class Sqlite implements Engine {
     return {
       query: reads.query,
       queryAtOnce: reads.querySync,
+      getSnapshot: reads.getSnapshot,
       async transaction(work, onVisible) {
         const opened = await writer.open()
         opened.log?.assertHealthy()

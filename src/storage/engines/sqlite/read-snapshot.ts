@@ -26,16 +26,22 @@ export class DatabaseReads {
 
   query: RunQuery = async (sql, params) => this.querySync(sql, params)
 
-  querySync = (sql: string, params?: unknown[]): unknown[][] => {
-    const connection = this.#isWriting || !ONLY_READS.test(sql) ? undefined : this.writer.opened?.connection
-    if (!connection) return this.#ofReader.querySync(sql, params)
+  querySync = (sql: string, params?: unknown[]): unknown[][] =>
+    (ONLY_READS.test(sql) ? this.#chooseForSelect() : this.#ofReader).querySync(sql, params)
+
+  /** Returns the number of the snapshot that a `select` sees now. */
+  getSnapshot = (): number => this.#chooseForSelect().openLatest()
+
+  #chooseForSelect(): ReadSnapshot {
+    const connection = this.#isWriting ? undefined : this.writer.opened?.connection
+    if (!connection) return this.#ofReader
     if (!this.#ofWriter) {
       this.#ofWriter = new ReadSnapshot(connection, this.countRemoteCommits)
       // From now on, mostly the other connection caches.
       this.end()
       this.reader.execute('pragma shrink_memory')
     }
-    return this.#ofWriter.querySync(sql, params)
+    return this.#ofWriter
   }
 
   beginWrite() {
@@ -61,8 +67,10 @@ export class DatabaseReads {
  * reading it. The snapshot ends with every commit, so that reads always see acknowledged writes.
  */
 class ReadSnapshot {
+  static #openedCount = 0
   #isOpen = false
   #openedAt = 0
+  #number = 0
 
   constructor(
     private connection: CachedConnection,
@@ -70,7 +78,7 @@ class ReadSnapshot {
   ) {}
 
   querySync(sql: string, params?: unknown[]): unknown[][] {
-    this.#openLatest()
+    this.openLatest()
     return this.connection.querySync(sql, params)
   }
 
@@ -84,13 +92,16 @@ class ReadSnapshot {
     }
   }
 
-  #openLatest() {
+  /** Opens a snapshot of the latest state, unless it is open, and returns its number in this thread. */
+  openLatest(): number {
     const commits = this.countRemoteCommits()
-    if (this.#isOpen && this.#openedAt === commits) return
+    if (this.#isOpen && this.#openedAt === commits) return this.#number
     this.end()
     this.connection.querySync('begin')
     this.#isOpen = true
     this.#openedAt = commits
     setImmediate(this.end)
+    this.#number = ++ReadSnapshot.#openedCount
+    return this.#number
   }
 }
