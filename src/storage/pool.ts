@@ -14,18 +14,17 @@ import { Busy } from './errors'
 import { GroupCommitWriter } from './group-commit'
 import { needsSlot, type OpenDatabase, type PoolEntry, toPoolKey } from './pool-entry'
 import type {
-  AfterCommit,
   DatabaseLocation,
   Db,
   Engine,
   Migrations,
-  OnVisible,
   RunQuery,
   RunQueryAtOnce,
   Store,
   Tx,
   WriteOptions,
 } from './port'
+import { runWork } from './unit-of-work'
 
 /** What the owner of some data knows about them. */
 export type StoreOptions = {
@@ -72,6 +71,7 @@ export class DatabasePool {
    */
   getStore(place: DatabaseLocation, migrations: Migrations, options: StoreOptions = {}): Store {
     const { translate = async (error) => error, findMovedReads } = options
+    const { slowAfter = 0 } = this.limits
     const key = toPoolKey(place)
     const use = <T, Work extends (opened: OpenDatabase) => Promise<T>>(work: Work, recover: Recover<Work, T>) =>
       this.#use(this.#entries.get(key) ?? this.#addEntry(key, place, migrations), work, recover)
@@ -89,11 +89,14 @@ export class DatabasePool {
     const runRead: RunQuery = (sql, params) => use(({ read }) => read(sql, params), repeatMoved)
     const query: RunQuery = (sql, params) =>
       isTraceRecorded() ? runTraced(operationOf(sql), sql, () => runRead(sql, params)) : runRead(sql, params)
-    const queryAtOnce: RunQueryAtOnce = (sql, params) => this.#readAtOnce(key, sql, params)
+    const queryAtOnce: RunQueryAtOnce = (sql, params) =>
+      isTraceRecorded() || params.some(hasNul)
+        ? undefined
+        : this.#askAtOnce(key, ({ readAtOnce }) => readAtOnce?.(sql, params))
     const read: Db = {
       ...createDb(query),
       queryAtOnce,
-      getSnapshot: () => this.#getSnapshot(key),
+      getSnapshot: () => this.#askAtOnce(key, ({ database }) => database.getSnapshot?.()),
       vectorSearch: this.engine.vectorSearch?.(place) ?? 'javascript',
       wordIndex: this.engine.wordIndex?.(place) ?? 'gin',
     }
@@ -101,7 +104,7 @@ export class DatabasePool {
       db: read,
       remoteVersion: () => this.engine.remoteVersion?.(place) ?? 0,
       write: <T>(work: (tx: Tx) => Promise<T>, options?: WriteOptions) => {
-        const run = ({ writer }: OpenDatabase) => this.#write(place, writer, read, work, options)
+        const run = ({ writer }: OpenDatabase) => runWork({ place, writer, read, slowAfter }, work, options)
         return runTraced('TRANSACTION', undefined, () => use<T, typeof run>(run, failWrite))
       },
     }
@@ -201,24 +204,16 @@ export class DatabasePool {
     this.#entries.set(entry.key, entry)
   }
 
-  /** A database cannot be closed meanwhile, because nothing else runs. What fails is repeated, which says why. */
-  #readAtOnce(key: string, sql: string, params: unknown[]): unknown[][] | undefined {
+  /**
+   * Returns what an open database says at once; it cannot be closed meanwhile, because nothing else runs. What fails is left to a
+   * read that says why.
+   */
+  #askAtOnce<T>(key: string, ask: (opened: OpenDatabase) => T): T | undefined {
     const entry = this.#entries.get(key)
-    if (!entry?.opened?.readAtOnce || isTraceRecorded() || params.some(hasNul)) return
+    if (!entry?.opened) return
     this.#noteUse(entry)
     try {
-      return entry.opened.readAtOnce(sql, params)
-    } catch {
-      return
-    }
-  }
-
-  #getSnapshot(key: string): number | undefined {
-    const entry = this.#entries.get(key)
-    if (!entry?.opened?.database.getSnapshot) return
-    this.#noteUse(entry)
-    try {
-      return entry.opened.database.getSnapshot()
+      return ask(entry.opened)
     } catch {
       return
     }
@@ -293,34 +288,6 @@ export class DatabasePool {
       if (needsSlot(place)) this.#slots.release()
       throw error
     }
-  }
-
-  async #write<T>(
-    place: DatabaseLocation,
-    writer: GroupCommitWriter,
-    read: Db,
-    work: (tx: Tx) => Promise<T>,
-    options?: WriteOptions,
-  ): Promise<T> {
-    const began = performance.now()
-    let actions: ((db: Db) => void)[] = []
-    const begin = (executor: Parameters<Parameters<GroupCommitWriter['write']>[0]>[0]) => {
-      // The engine may repeat the work, so its actions start over.
-      actions = []
-      const query = timeStatements(executor.query, place, this.limits.slowAfter ?? 0)
-      const afterCommit: AfterCommit = (act) => void actions.push(act)
-      const onVisible: OnVisible = (act) => executor.onVisible(() => act(read))
-      const { wordIndex } = read
-      return { ...createDb(query, { ...executor, afterCommit, onVisible }), wordIndex }
-    }
-    const { joint, ...others } = options ?? {}
-    const result = await writer.write((executor) => work(begin(executor)), {
-      ...others,
-      ...(joint && { joint: { ...joint, run: (executor, inputs) => joint.run(begin(executor), inputs) } }),
-    })
-    databaseStatistics[engineOf(place)].writes.record((performance.now() - began) / 1_000)
-    for (const act of actions) act(read)
-    return result
   }
 
   /** Closes idle databases, the least recently used first, while more than allowed are open. */
