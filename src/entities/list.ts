@@ -184,9 +184,9 @@ async function readPage(
   const cached = isShort ? beginCachedReads(db, model, format) : undefined
   const readsWhole = isShort && !cached
   // One more row than the page shows tells whether there is a next page.
-  const { rows, positionAfter } = await findFiltered<[string | number]>(
+  const { rows, positionAfter } = await findFiltered<[string | number, unknown]>(
     db,
-    [readsWhole ? shownColumnSql(model) : 'e.seq'],
+    readsWhole ? [shownColumnSql(model)] : ['e.seq', ...(cached?.positionColumn ? [cached.positionColumn] : [])],
     model,
     rowScope,
     query,
@@ -195,8 +195,11 @@ async function readPage(
   const ends: number[] = []
   let [entities, shown, passed] = ['', 0, 0]
   while (passed < Math.min(rows.length, limit) && entities.length <= MAX_PAGE_CHARACTERS) {
-    const slice = rows.slice(passed, Math.min(limit, passed + ENTITIES_PER_READ)).map(([value]) => value)
-    const written = cached?.read('seq', slice as number[])
+    const sliced = rows.slice(passed, Math.min(limit, passed + ENTITIES_PER_READ))
+    const slice = sliced.map(([value]) => value)
+    const positions = cached?.positionColumn ? sliced.map(([, position]) => position) : undefined
+    const cachedTexts = cached?.read('seq', slice as number[], positions)
+    const written = cachedTexts instanceof Promise ? await cachedTexts : cachedTexts
     const texts =
       readsWhole || written ? undefined : await readShownByIds(db, model, rowScope, query, slice as number[])
     for (const value of slice) {

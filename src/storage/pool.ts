@@ -95,7 +95,7 @@ export class DatabasePool {
         : this.#askAtOnce(key, ({ readAtOnce }) => readAtOnce?.(sql, params))
     const read: Db = {
       ...createDb(query),
-      queryAtOnce,
+      ...(engineOf(place) === 'sqlite' && { queryAtOnce }),
       getSnapshot: () => this.#askAtOnce(key, ({ database }) => database.getSnapshot?.()),
       vectorSearch: this.engine.vectorSearch?.(place) ?? 'javascript',
       wordIndex: this.engine.wordIndex?.(place) ?? 'gin',

@@ -6,7 +6,7 @@ import type { Lease } from '../../jobs/with-lease'
 import { Busy } from '../../storage/errors'
 import type { Db, DeferredWrite, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import { oneOf } from '../store/sql-fragments'
+import { fragment, oneOf, withLiterals } from '../store/sql-fragments'
 
 /** So many of the latest changes of a blueprint are noted. */
 export const MAX_TRACKED_CHANGES = 50_000
@@ -104,6 +104,34 @@ export const readChangedAtOnce = ({ queryAtOnce }: Db, blueprint: string, after:
   queryAtOnce?.('select entities from tracked_changes where blueprint = ? and number > ?', [blueprint, after])?.flatMap(
     ([entities]) => JSON.parse(entities as string) as number[],
   )
+
+/**
+ * Returns the SQL of the position of a blueprint, as a column of any statement: what else the statement reads is in the same
+ * snapshot. It is null when the changes are not tracked.
+ */
+export const positionSql = (blueprint: string) => withLiterals(fragment(SELECT_POSITION_TEXT, blueprint))
+
+const SELECT_POSITION_TEXT = `(select concat(t.started, ' ',
+  (select max(c.number) from tracked_changes c where c.blueprint = t.blueprint)) from tracked_blueprints t where t.blueprint = ?)`
+
+/** Returns the position in a column of `positionSql`. */
+export function parsePosition(text: unknown): ChangePosition | undefined {
+  if (typeof text !== 'string') return
+  const [started, number] = text.split(' ')
+  return { started: Number(started), number: Number(number) }
+}
+
+/** Returns the entities that changed after a position, and the position of the last of these changes. */
+export async function readChangesAfter(db: Db, blueprint: string, { started, number }: ChangePosition) {
+  const rows = (await db.query(SELECT_CHANGES_AFTER, [number, blueprint, started])) as [number, string][]
+  return {
+    position: { started, number: Number(rows.at(-1)?.[0] ?? number) },
+    entities: rows.flatMap(([, entities]) => JSON.parse(entities) as number[]),
+  }
+}
+
+const SELECT_CHANGES_AFTER = `select c.number, c.entities from tracked_blueprints t join tracked_changes c
+  on c.blueprint = t.blueprint and c.number > ? where t.blueprint = ? and t.started = ? order by c.number`
 
 const renewals = new WeakMap<Db, Map<string, number>>()
 

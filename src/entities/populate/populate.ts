@@ -183,7 +183,7 @@ async function readJoin(
     return { json, complete: true }
   }
   const [format, write] = chooseFormat(to.model, ctx.actor, FLAT_SHAPE)
-  const cached = to.joins.length ? undefined : readCachedRelated(ctx.db, to, format, names, allowed)
+  const cached = to.joins.length ? undefined : await readCachedRelated(ctx.db, to, format, names, allowed)
   if (cached) {
     for (const [name, text] of cached) cached.set(name, write(text))
     return { json: cached, complete: true }

@@ -15,15 +15,15 @@ const MAX_REVERSE_ENTITIES = 100 // entities of a reverse relation
  * Reads entities as they are shown to those who may read all of them, which are in the cache of entities if some are. Returns
  * undefined where they have to be read in another way.
  */
-export function readCachedRelated(
+export async function readCachedRelated(
   db: Db,
   { model, rowScope }: ReadableBlueprint,
   format: EntityFormat,
   identifiers: string[],
   allowed: number,
-): Map<string, string> | undefined {
+): Promise<Map<string, string> | undefined> {
   if (!rowScope.all || identifiers.length > MAX_CACHED_ENTITIES) return
-  const texts = beginCachedReads(db, model, format)?.read('identifier', identifiers)
+  const texts = await beginCachedReads(db, model, format)?.read('identifier', identifiers)
   let characters = 0
   for (const text of texts?.values() ?? []) characters += text.length
   return characters > allowed ? undefined : texts

@@ -273,9 +273,11 @@ export async function readCompoundRows(
   }
 }
 
-/** Returns the SQL for a column of the table `e`, in the row with a number. */
-const lookUp = (column: string, seq: string) =>
-  column === 'e.seq' ? seq : `(select ${column} from entities e where e.seq = ${seq})`
+/** Returns the SQL for a column, if it is one of the table `e`, in the row with a number. */
+function lookUp(column: string, seq: string) {
+  if (column === 'e.seq') return seq
+  return /\be\./.test(column) ? `(select ${column} from entities e where e.seq = ${seq})` : column
+}
 
 /** Returns a page of the rows of a compound index in order of time, like `readCompoundRows`, or undefined when they are many. */
 export async function readSortedByTime(

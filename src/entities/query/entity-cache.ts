@@ -1,4 +1,5 @@
 import type { Model } from '../../blueprints/model'
+import type { Awaitable } from '../../core/awaitable'
 import { etagOf } from '../../core/etag'
 import { weakCached } from '../../core/weak-cache'
 import type { Db } from '../../storage/port'
@@ -6,18 +7,25 @@ import type { Tenant } from '../../tenancy/tenants'
 import { type ChangePosition, readChangedAtOnce, readPositionAtOnce, trackChanges } from '../changes/tracked-changes'
 import { type EntityFormat, parseOwners, shownColumnSql } from '../store/serializer'
 import { and, fragment, oneOf, type SqlFragment } from '../store/sql-fragments'
+import { createRemoteReads } from './remote-cached-reads'
 import { isOfBlueprintSql } from './scans'
 
 type Name = number | string
-/** An entity in a format, with its owners and the ETag of a response. Without a text, it has changed since. */
-type CachedEntity = {
+/**
+ * An entity in a format, with its owners and the ETag of a response. Without a text, it has changed since. One of a remote
+ * database has the position at which it was read.
+ */
+export type CachedEntity = {
   seq: number
   identifier: string
   user: string | null
   workspace: string | null
   etag: string
   text?: string
+  readAt?: ChangePosition
 }
+/** An entity that has not changed since it was read. */
+export type CurrentEntity = CachedEntity & { text: string }
 
 const MAX_RECENT_CHARACTERS = 1 << 22 // of a cache; about as many are kept of those that were read before
 const MAX_CACHED_CHARACTERS = 1 << 24 // of all caches of a process
@@ -31,8 +39,8 @@ const [COUNTED_ENTITIES, MIN_FOUND, SKIPPED_READS] = [500, 150, 500]
 const MIN_UNTRACKED_READS = 100
 
 /** The texts of the entities of a model that were read last, as they were at a position of its changes. */
-class EntityCache {
-  #position: ChangePosition = { started: 0, number: 0 }
+export class EntityCache {
+  position: ChangePosition = { started: 0, number: 0 }
   #recent = new Map<Name, CachedEntity>()
   /** What was read before, of which everything that is not read again is removed when `#recent` is full. */
   #earlier = new Map<Name, CachedEntity>()
@@ -41,6 +49,11 @@ class EntityCache {
   #found = 0
   #missing = 0
   #skippedReads = 0
+
+  /** Has the next reads skip the cache. */
+  skipReads(count: number) {
+    this.#skippedReads = count
+  }
 
   /** Tells whether a read skips the cache, and counts it. */
   skipRead() {
@@ -55,23 +68,26 @@ class EntityCache {
     this.#found += found
     this.#missing += missing
     if (this.#found + this.#missing < COUNTED_ENTITIES) return
-    if (this.#found < MIN_FOUND) this.#skippedReads = SKIPPED_READS
+    if (this.#found < MIN_FOUND) this.skipReads(SKIPPED_READS)
     this.#found = this.#missing = 0
   }
 
-  isAt = ({ started, number }: ChangePosition) => this.#position.started === started && this.#position.number === number
+  isAt = ({ started, number }: ChangePosition) => this.position.started === started && this.position.number === number
+
+  /** Returns whether so few changes came since the last read that they are read. */
+  isNear = ({ started, number }: ChangePosition) =>
+    started === this.position.started && number - this.position.number <= MAX_CHANGES
 
   /** Removes the texts of the entities that have changed up to a position. */
   moveTo(position: ChangePosition, readChanged: (after: number) => number[] | undefined) {
     if (this.isAt(position)) return
-    const isNear = position.started === this.#position.started && position.number - this.#position.number <= MAX_CHANGES
-    const changed = isNear ? readChanged(this.#position.number) : undefined
+    const changed = this.isNear(position) ? readChanged(this.position.number) : undefined
     if (!changed) this.clear()
     for (const seq of changed ?? []) {
       const entity = this.#recent.get(seq) ?? this.#earlier.get(seq)
       if (entity) entity.text = undefined
     }
-    this.#position = position
+    this.position = position
   }
 
   get(name: Name): CachedEntity | undefined {
@@ -117,19 +133,31 @@ let cachedCharacters = 0
 
 /** Reads the texts of entities, by number or identifier, those in the cache and others. */
 export type CachedReads = {
+  /** What a list selects beside the numbers of its entities, and gives to `read`, where the database is remote. */
+  positionColumn?: string
   /** Returns the texts, or undefined when an entity of the blueprint has changed since the reads began. */
-  read<Key extends Name>(by: 'seq' | 'identifier', names: Key[]): Map<Key, string> | undefined
+  read<Key extends Name>(
+    by: 'seq' | 'identifier',
+    names: Key[],
+    positions?: unknown[],
+  ): Awaitable<Map<Key, string> | undefined>
 }
 
-/** Has the entities of a blueprint cached from soon on, where the engine is in this process. */
-export function requestCache(ctx: Tenant, model: Model) {
-  if (!ctx.place?.cluster) trackChanges(ctx, model)
-}
+/** Has the entities of a blueprint cached from soon on. */
+export const requestCache = (ctx: Tenant, model: Model) => trackChanges(ctx, model)
 
 /** Begins reads of entities in a format. Returns undefined where their changes are not tracked. */
 export function beginCachedReads(db: Db, model: Model, format: EntityFormat): CachedReads | undefined {
   const { origin } = db
-  const opened = origin && openCache(origin, model, format)
+  if (!origin) return
+  if (!origin.queryAtOnce) {
+    const cache = findCache(origin, model, format)
+    if (!cache) return
+    noteUse(model, format, cache)
+    const toEntity = (row: EntityRow) => toCachedEntity(model, format, row)
+    return createRemoteReads({ db, origin, model, cache, columns: entityColumns(model), toEntity })
+  }
+  const opened = openCache(origin, model, format)
   if (!opened) return
   const { cache, position } = opened
   return {
@@ -154,8 +182,9 @@ export function readCachedEntity(
   model: Model,
   format: EntityFormat,
   name: string,
-): Required<CachedEntity> | undefined {
+): CurrentEntity | undefined {
   const db = ctx.db.origin ?? ctx.db
+  if (!db.queryAtOnce) return
   const opened = openCache(db, model, format)
   if (!opened) {
     if (++untrackedReadsOf(model).count % MIN_UNTRACKED_READS === 0) requestCache(ctx, model)
@@ -174,21 +203,29 @@ export function readCachedEntity(
   return entity
 }
 
-const isUnchanged = (entity: CachedEntity | undefined): entity is Required<CachedEntity> => entity?.text !== undefined
+const isUnchanged = (entity: CachedEntity | undefined): entity is CurrentEntity => entity?.text !== undefined
 const untrackedReadsOf = weakCached((_: Model) => ({ count: 0 }))
 
-/** Returns the cache of a model in a format, at the current position of its changes, unless a read cannot use it. */
-function openCache(db: Db, model: Model, { name }: EntityFormat) {
+/** Returns the cache of a model in a format, unless a read cannot use it. */
+function findCache(db: Db, model: Model, { name }: EntityFormat): EntityCache | undefined {
   // Reader threads get the reads of large pages, and an entity has two forms during an alteration.
-  if (!db.queryAtOnce || db.isUncached || !Bun.isMainThread || model.alteration) return
-  const caches = cachesOf(model)
-  const cache = caches.get(name) ?? new EntityCache()
-  if (cache.skipRead()) return
-  const position = readPositionAtOnce(db, model.key)
-  if (!position) return
-  caches.set(name, cache)
+  if (db.isUncached || !Bun.isMainThread || model.alteration) return
+  const cache = cachesOf(model).get(name) ?? new EntityCache()
+  return cache.skipRead() ? undefined : cache
+}
+
+function noteUse(model: Model, { name }: EntityFormat, cache: EntityCache) {
+  cachesOf(model).set(name, cache)
   latestCaches.delete(cache)
   latestCaches.add(cache)
+}
+
+/** Returns the cache at the current position of its changes, where the engine is in this process. */
+function openCache(db: Db, model: Model, format: EntityFormat) {
+  const cache = db.queryAtOnce && findCache(db, model, format)
+  const position = cache && readPositionAtOnce(db, model.key)
+  if (!position) return
+  noteUse(model, format, cache)
   moveCache(db, model, cache, position)
   return { cache, position }
 }
@@ -196,21 +233,25 @@ function openCache(db: Db, model: Model, { name }: EntityFormat) {
 const moveCache = (db: Db, { key }: Model, cache: EntityCache, position: ChangePosition) =>
   cache.moveTo(position, (after) => readChangedAtOnce(db, key, after))
 
+export type EntityRow = [seq: number, identifier: string, version: number, shown: string]
+const entityColumns = (model: Model) => `e.seq, e.identifier, e.version, ${shownColumnSql(model)}`
+
+function toCachedEntity(model: Model, { write }: EntityFormat, [seq, identifier, version, shown]: EntityRow) {
+  const { user, workspace, updated } = parseOwners(shown)
+  return { seq, identifier, user, workspace, etag: etagOf(version, updated, model.form), text: flatten(write(shown)) }
+}
+
 /** Reads entities without a promise; undefined where the engine cannot. */
-function readEntities(db: Db, model: Model, { write }: EntityFormat, { sql, params }: SqlFragment) {
-  const select = `select e.seq, e.identifier, e.version, ${shownColumnSql(model)} from entities e where ${sql}`
-  const rows = db.queryAtOnce?.(select, params) as [number, string, number, string][] | undefined
-  return rows?.map(([seq, identifier, version, shown]): Required<CachedEntity> => {
-    const { user, workspace, updated } = parseOwners(shown)
-    return { seq, identifier, user, workspace, etag: etagOf(version, updated, model.form), text: flatten(write(shown)) }
-  })
+function readEntities(db: Db, model: Model, format: EntityFormat, { sql, params }: SqlFragment) {
+  const rows = db.queryAtOnce?.(`select ${entityColumns(model)} from entities e where ${sql}`, params)
+  return rows?.map((row) => toCachedEntity(model, format, row as EntityRow))
 }
 
 function readTexts<Key extends Name>(
   cache: EntityCache,
   by: 'seq' | 'identifier',
   names: Key[],
-  readMissing: (names: Key[]) => Required<CachedEntity>[] | undefined,
+  readMissing: (names: Key[]) => CurrentEntity[] | undefined,
 ): Map<Key, string> | undefined {
   const texts = new Map<Key, string>()
   const missing: Key[] = []

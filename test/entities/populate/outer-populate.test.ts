@@ -198,7 +198,7 @@ describe('$outerPopulate of large lists', () => {
     await addMany('books', 400, (n) => ({ author: `authors${n % 50}`, editors: ['authors99', `authors${n % 99}`] }))
     await add('books', 'latest', { author: 'authors99' })
     const query = '$outerPopulate=books:books:tenant,again:books:user'
-    await user.get(at('authors')) // so that the credential is known
+    await user.get(at('authors', `?$limit=100&${query}`)) // so that the credential and the authors are known
     let all: (Entity & { books: Entity[] })[] = []
     const many = await recordStatements(origin, async () => {
       all = (await user.get(at('authors', `?$limit=100&$sort=created,identifier&${query}`))).body

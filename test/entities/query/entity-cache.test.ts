@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { getModel } from '../../../src/blueprints/blueprints'
 import type { Model } from '../../../src/blueprints/model'
 import { beginCachedReads, readCachedEntity } from '../../../src/entities/query/entity-cache'
@@ -14,144 +14,224 @@ import { createBlueprintsFixture, type Entity } from '../fixtures'
 
 const format = { ...PARTS, write: (shown: string) => shown }
 
-/** Returns a database of tracked entities, whose texts are their versions, and the entities that were read from it. */
-function createDb() {
+type Names = (number | string)[]
+
+/**
+ * Returns a database of tracked entities, whose texts are their versions, and the entities that were read from it. One that is
+ * remote answers later, and tells the position of the changes in each answer.
+ */
+function createDb(isRemote: boolean) {
   const state = { started: 1, changes: [] as number[], versions: new Map<number, number>(), read: [] as number[] }
+  const position = () => (state.started ? `${state.started} ${state.changes.length || ''}` : null)
   const answers: [RegExp, (params: unknown[]) => unknown[][]][] = [
-    [/from tracked_blueprints/, () => (state.started ? [[state.started, state.changes.length]] : [])],
-    [/from tracked_changes/, ([, after]) => state.changes.slice(after as number).map((entity) => [`[${entity}]`])],
     [
       /from entities/,
       (params) => {
         const entities = new Set(params.slice(1).map((name) => Number(`${name}`.replace('id', ''))))
         const found = [...entities].filter((entity) => state.versions.has(entity))
         state.read.push(...found)
-        return found.map((entity) => [entity, `id${entity}`, 1, `${state.versions.get(entity)}`])
+        return found.map((entity) => [entity, `id${entity}`, 1, `${state.versions.get(entity)}`, position()])
       },
     ],
+    [
+      /^select c\.number, c\.entities/,
+      ([after, , started]) =>
+        started === state.started ? state.changes.map((one, n) => [n + 1, `[${one}]`]).slice(after as number) : [],
+    ],
+    [/^select \(select concat/, () => [[position()]]],
+    [/from tracked_blueprints/, () => (state.started ? [[state.started, state.changes.length]] : [])],
+    [/from tracked_changes/, ([, after]) => state.changes.slice(after as number).map((entity) => [`[${entity}]`])],
   ]
-  const queryAtOnce: Db['queryAtOnce'] = (sql, params) => answers.find(([about]) => about.test(sql))![1](params ?? [])
+  const answer = (sql: string, params: unknown[] = []) => answers.find(([about]) => about.test(sql))![1](params)
+  const query: Db['query'] = async (sql, params) => answer(sql, params)
+  const origin = isRemote ? { query } : { query, queryAtOnce: answer }
   const change = (entity: number, version: number | undefined) => {
     if (version === undefined) state.versions.delete(entity)
     else state.versions.set(entity, version)
     state.changes.push(entity)
   }
-  return { state, change, db: { origin: { queryAtOnce } } as unknown as Db }
+  return { state, change, position, db: { query, origin } as unknown as Db }
 }
 
-describe('the cache of entities', () => {
+describe.each([
+  ['in this process', false],
+  ['of another process', true],
+])('the cache of entities of a database %s', (_, isRemote) => {
   let model: Model
   beforeEach(() => {
     model = { _id: 'one', key: 'things', code: 'things', version: 1, form: 0 } as Model
   })
-  const texts = (map: Map<number | string, string> | undefined) =>
-    map && [...map].map(([name, text]) => `${name}:${text}`)
+  /** Reads entities as a list does that found them just now, and returns each with its text. */
+  async function read(db: Db, by: 'seq' | 'identifier', names: Names, as = format) {
+    const texts = await beginCachedReads(db, model, as)?.read(by, names)
+    return texts && [...texts].map(([name, text]) => `${name}:${text.trim()}`)
+  }
 
-  test('an entity is read once until it changes, by its number or identifier, and a removed one is not found', () => {
-    const { db, state, change } = createDb()
+  test('an entity is read once until it changes, by its number or identifier, and a removed one is not found', async () => {
+    const { db, state, change } = createDb(isRemote)
     for (const entity of [1, 2, 3]) change(entity, 1)
-    const begin = () => beginCachedReads(db, model, format)!
-    expect(texts(begin().read('seq', [1, 2]))).toEqual(['1:1', '2:1'])
-    expect(texts(begin().read('seq', [2, 1]))).toEqual(['2:1', '1:1'])
-    expect(texts(begin().read('identifier', ['id1', 'id3']))).toEqual(['id1:1', 'id3:1'])
+    expect(await read(db, 'seq', [1, 2])).toEqual(['1:1', '2:1'])
+    expect(await read(db, 'seq', [2, 1])).toEqual(['2:1', '1:1'])
+    expect(await read(db, 'identifier', ['id1', 'id3'])).toEqual(['id1:1', 'id3:1'])
     expect(state.read).toEqual([1, 2, 3])
     change(1, 2)
     change(3, undefined)
-    expect(texts(begin().read('identifier', ['id1', 'id2', 'id3']))).toEqual(['id2:1', 'id1:2'])
+    expect(await read(db, 'identifier', ['id1', 'id2', 'id3'])).toEqual(['id2:1', 'id1:2'])
     expect(state.read).toEqual([1, 2, 3, 1])
   })
 
-  test('reads that began before a change return nothing, so that they are repeated', () => {
-    const { db, change } = createDb()
+  test('everything is read again after a thousand changes, and when tracking begins anew', async () => {
+    const { db, state, change } = createDb(isRemote)
     change(1, 1)
-    const reads = beginCachedReads(db, model, format)!
-    expect(texts(reads.read('seq', [1]))).toEqual(['1:1'])
-    change(2, 1)
-    expect(reads.read('seq', [1])).toBeUndefined()
-    expect(texts(beginCachedReads(db, model, format)!.read('seq', [1, 2]))).toEqual(['1:1', '2:1'])
-  })
-
-  test('everything is read again after a thousand changes, and when tracking begins anew', () => {
-    const { db, state, change } = createDb()
-    change(1, 1)
-    const read = () => texts(beginCachedReads(db, model, format)!.read('seq', [1]))
-    expect([read(), read()]).toEqual([['1:1'], ['1:1']])
+    for (let n = 0; n < 2; n++) expect(await read(db, 'seq', [1])).toEqual(['1:1'])
     for (let n = 0; n <= 1_000; n++) change(2, n)
-    expect(read()).toEqual(['1:1'])
+    expect(await read(db, 'seq', [1])).toEqual(['1:1'])
     expect(state.read).toEqual([1, 1])
     state.started = 2
-    expect([read(), state.read.length]).toEqual([['1:1'], 3])
+    for (let n = 0; n < 2; n++) expect(await read(db, 'seq', [1])).toEqual(['1:1'])
+    expect(state.read).toEqual([1, 1, 1])
   })
 
-  test('nothing is cached while changes are not tracked, or the blueprint is altered', () => {
-    const { db, state } = createDb()
+  test('nothing is cached while changes are not tracked, or the blueprint is altered', async () => {
+    const { db, state } = createDb(isRemote)
     expect(beginCachedReads(db, { ...model, alteration: {} } as Model, format)).toBeUndefined()
     expect(beginCachedReads({ ...db, origin: undefined } as Db, model, format)).toBeUndefined()
     state.started = 0
-    expect(beginCachedReads(db, model, format)).toBeUndefined()
+    expect(await read(db, 'seq', [1])).toBeUndefined()
+    expect(state.read).toEqual([])
   })
 
-  test('entities that were not read for long are read again, those in use are not, and a change of both is noticed', () => {
-    const { db, state, change } = createDb()
+  test('entities that were not read for long are read again, those in use are not, and a change of both is noticed', async () => {
+    const { db, state, change } = createDb(isRemote)
     const large = { ...format, write: (shown: string) => shown.padEnd(50_000) }
     for (let entity = 1; entity <= 200; entity++) change(entity, 1)
-    const begin = () => beginCachedReads(db, model, large)!
-    const read = (entity: number) =>
-      entity === 1
-        ? begin().read('identifier', ['id1'])!.get('id1')!.trim()
-        : begin().read('seq', [entity])!.get(entity)!.trim()
-    for (let entity = 2; entity <= 200; entity++) expect([read(1), read(entity)]).toEqual(['1', '1'])
+    const readOne = (entity: number) =>
+      entity === 1 ? read(db, 'identifier', ['id1'], large) : read(db, 'seq', [entity], large)
+    for (let entity = 2; entity <= 200; entity++)
+      expect([await readOne(1), await readOne(entity)]).toEqual([['id1:1'], [`${entity}:1`]])
     const countReads = (entity: number) => state.read.filter((one) => one === entity).length
     expect([countReads(1), countReads(2)]).toEqual([1, 1])
-    expect([read(1), read(2)]).toEqual(['1', '1'])
+    expect([await readOne(1), await readOne(2)]).toEqual([['id1:1'], ['2:1']])
     expect([countReads(1), countReads(2)]).toEqual([1, 2])
     change(1, 2)
-    expect([read(1), countReads(1)]).toEqual(['2', 2])
+    expect([await readOne(1), countReads(1)]).toEqual([['id1:2'], 2])
   })
 
-  test('reads skip a full cache while it has few of their entities, and try it again later', () => {
-    const { db, change, state } = createDb()
+  test('reads skip a full cache while it has few of their entities, and try it again later', async () => {
+    const { db, change, state } = createDb(isRemote)
     const large = { ...format, write: (shown: string) => shown.padEnd(50_000) }
     for (let entity = 0; entity < 1_000; entity++) change(entity, 1)
-    const read = (entity: number) => beginCachedReads(db, model, large)?.read('seq', [entity])
+    const readOne = (entity: number) => read(db, 'seq', [entity], large)
     // Until it is full, everything is kept; then 500 entities are looked for.
     let reads = 0
-    while (read(reads % 1_000)) reads++
+    while (await readOne(reads % 1_000)) reads++
     expect(reads).toBeWithin(500, 600)
-    for (let n = 1; n < 500; n++) expect(read(n)).toBeUndefined()
+    for (let n = 1; n < 500; n++) expect(await readOne(n)).toBeUndefined()
     const before = state.read.length
-    expect(read(1)).toBeDefined()
+    expect(await readOne(1)).toBeDefined()
     expect(state.read).toHaveLength(before + 1)
     // What is asked for again and again stays.
-    for (let n = 0; n < 2_000; n++) expect(read(n % 10)).toBeDefined()
+    for (let n = 0; n < 2_000; n++) expect(await readOne(n % 10)).toBeDefined()
   })
 
-  test('the caches of all blueprints share their room, and those unused for longest are cleared', () => {
-    const { db, state, change } = createDb()
+  test('the caches of all blueprints share their room, and those unused for longest are cleared', async () => {
+    const { db, state, change } = createDb(isRemote)
     const large = { ...format, write: (shown: string) => shown.padEnd(50_000) }
     for (let entity = 1; entity <= 60; entity++) change(entity, 1)
     const models = Array.from({ length: 8 }, (_, n) => ({ ...model, _id: `${n}` }) as Model)
     // Three million characters each.
-    const readAll = (one: Model) =>
-      beginCachedReads(db, one, large)!.read(
-        'seq',
-        Array.from({ length: 60 }, (_, n) => n + 1),
-      )
-    for (const one of models) readAll(one)
+    const entities = Array.from({ length: 60 }, (_, n) => n + 1)
+    const readAll = (one: Model) => beginCachedReads(db, one, large)!.read('seq', entities)
+    for (const one of models) await readAll(one)
     expect(state.read).toHaveLength(8 * 60)
-    readAll(models[7]!)
-    readAll(models[6]!)
+    await readAll(models[7]!)
+    await readAll(models[6]!)
     expect(state.read).toHaveLength(8 * 60)
-    readAll(models[0]!)
+    await readAll(models[0]!)
     expect(state.read).toHaveLength(9 * 60)
   })
 
-  test('an entity of more than 64 KiB is read each time', () => {
-    const { db, state, change } = createDb()
+  test('an entity of more than 64 KiB is read each time', async () => {
+    const { db, state, change } = createDb(isRemote)
     change(1, 1)
     const huge = { ...format, write: (shown: string) => shown.padEnd(70_000) }
-    for (let n = 0; n < 3; n++) expect(beginCachedReads(db, model, huge)!.read('seq', [1])!.get(1)).toHaveLength(70_000)
+    for (let n = 0; n < 3; n++) expect(await read(db, 'seq', [1], huge)).toEqual(['1:1'])
     expect(state.read).toEqual([1, 1, 1])
+  })
+})
+
+describe('reads of cached entities', () => {
+  let model: Model
+  beforeEach(() => {
+    model = { _id: 'one', key: 'things', code: 'things', version: 1, form: 0 } as Model
+  })
+
+  test('reads of this process that began before a change return nothing, so that they are repeated', async () => {
+    const { db, change } = createDb(false)
+    change(1, 1)
+    const reads = beginCachedReads(db, model, format)!
+    expect(await reads.read('seq', [1])).toEqual(new Map([[1, '1']]))
+    change(2, 1)
+    expect(await reads.read('seq', [1])).toBeUndefined()
+    expect(await beginCachedReads(db, model, format)!.read('seq', [1, 2])).toHaveProperty('size', 2)
+  })
+
+  /** Reads entities as a list does that found them at a position. */
+  const readAt = (db: Db, entities: number[], ...positions: unknown[]) =>
+    beginCachedReads(db, model, format)!.read('seq', entities, positions)
+
+  test('reads of another process return the texts of the position of their list, though others have read later ones', async () => {
+    const { db, change, position, state } = createDb(true)
+    for (const entity of [1, 2]) change(entity, 1)
+    const before = position()
+    await readAt(db, [1, 2], before)
+    change(1, 2)
+    expect(await readAt(db, [1], position())).toEqual(new Map([[1, '2']]))
+    expect(await readAt(db, [2], before)).toEqual(new Map([[2, '1']]))
+    expect(state.read).toEqual([1, 2, 1])
+    // The first one has changed since, so the list has to ask which of its entities still match.
+    expect(await readAt(db, [1, 2], before)).toBeUndefined()
+    expect(await readAt(db, [2], before, position())).toBeUndefined()
+    expect(await readAt(db, [1, 2], position())).toEqual(
+      new Map([
+        [2, '1'],
+        [1, '2'],
+      ]),
+    )
+  })
+
+  test('reads of another process do not keep a text that is older than the changes that were noticed meanwhile', async () => {
+    const { db, change, position } = createDb(true)
+    for (const entity of [1, 2]) change(entity, 1)
+    await readAt(db, [2], position())
+    const { query } = db
+    const slow = Promise.withResolvers<void>()
+    const slowDb = {
+      ...db,
+      query: async (...args: Parameters<Db['query']>) => {
+        const rows = await query(...args)
+        await slow.promise
+        return rows
+      },
+    }
+    const reads = beginCachedReads(slowDb, model, format)!.read('seq', [1], [position()])
+    await Bun.sleep(0)
+    change(1, 2)
+    await readAt(db, [2], position())
+    slow.resolve()
+    expect(await reads).toEqual(new Map([[1, '1']]))
+    expect(await readAt(db, [1], position())).toEqual(new Map([[1, '2']]))
+  })
+
+  test('reads of another process read the changes once for all lists that wait for them', async () => {
+    const { db, change, position } = createDb(true)
+    for (const entity of [1, 2]) change(entity, 1)
+    await readAt(db, [1, 2], position())
+    change(1, 2)
+    using query = spyOn(db.origin!, 'query')
+    const both = await Promise.all([readAt(db, [2], position()), readAt(db, [2], position())])
+    expect(both).toEqual([new Map([[2, '1']]), new Map([[2, '1']])])
+    expect(query).toHaveBeenCalledTimes(1)
   })
 })
 
@@ -175,11 +255,10 @@ test('lists show each entity as a read of it alone does, after random creates, u
   const list = async (query: string) => (await user.get(at('contacts', query))).body as Entity[]
   const isCached = async (key: string) => {
     const model = await getModel(tenant, key)
-    return !!beginCachedReads({ ...tenant.db, origin: tenant.db }, model, PARTS)
+    return !!(await beginCachedReads({ ...tenant.db, origin: tenant.db }, model, PARTS)?.read('seq', [1]))
   }
   await list('?$populate=company')
-  // Reads from PostgreSQL are not cached.
-  if (!databaseUrl) await waitUntil(async () => (await isCached('contacts')) && (await isCached('companies')))
+  await waitUntil(async () => (await isCached('contacts')) && (await isCached('companies')))
 
   let made = 40
   const steps: (() => Promise<unknown>)[] = [
