@@ -38,8 +38,13 @@ const [COUNTED_ENTITIES, MIN_FOUND, SKIPPED_READS] = [500, 150, 500]
 /** So many reads of single entities make their changes worth tracking. */
 const MIN_UNTRACKED_READS = 100
 
+/** A cache that was not used for so long is cleared (ms), so that an idle server gives its memory back. */
+const IDLE_MS = 60_000
+
 /** The texts of the entities of a model that were read last, as they were at a position of its changes. */
 export class EntityCache {
+  /** Whether it was used since the last check. */
+  isInUse = false
   position: ChangePosition = { started: 0, number: 0 }
   #recent = new Map<Name, CachedEntity>()
   /** What was read before, of which everything that is not read again is removed when `#recent` is full. */
@@ -130,6 +135,7 @@ const cachesOf = weakCached((_: Model) => new Map<string, EntityCache>())
 /** The caches that hold texts, the one that was used last at the end. */
 const latestCaches = new Set<EntityCache>()
 let cachedCharacters = 0
+let idleTimer: ReturnType<typeof setInterval> | undefined
 
 /** Reads the texts of entities, by number or identifier, those in the cache and others. */
 export type CachedReads = {
@@ -218,6 +224,8 @@ function noteUse(model: Model, { name }: EntityFormat, cache: EntityCache) {
   cachesOf(model).set(name, cache)
   latestCaches.delete(cache)
   latestCaches.add(cache)
+  cache.isInUse = true
+  idleTimer ??= setInterval(clearIdleCaches, IDLE_MS).unref()
 }
 
 /** Returns the cache at the current position of its changes, where the engine is in this process. */
@@ -282,4 +290,18 @@ function removeOldCaches() {
     latestCaches.delete(cache)
     cache.clear()
   }
+}
+
+/** Clears the caches that were not used since the last call. */
+export function clearIdleCaches() {
+  for (const cache of latestCaches) {
+    if (!cache.isInUse) {
+      latestCaches.delete(cache)
+      cache.clear()
+    }
+    cache.isInUse = false
+  }
+  if (latestCaches.size) return
+  clearInterval(idleTimer)
+  idleTimer = undefined
 }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { getModel } from '../../../src/blueprints/blueprints'
 import type { Model } from '../../../src/blueprints/model'
-import { beginCachedReads, readCachedEntity } from '../../../src/entities/query/entity-cache'
+import { beginCachedReads, clearIdleCaches, readCachedEntity } from '../../../src/entities/query/entity-cache'
 import { readShown } from '../../../src/entities/store/rows'
 import { createSerializer, FLAT_SHAPE, PARTS } from '../../../src/entities/store/serializer'
 import type { Db } from '../../../src/storage/port'
@@ -149,6 +149,19 @@ describe.each([
     expect(state.read).toHaveLength(8 * 60)
     await readAll(models[0]!)
     expect(state.read).toHaveLength(9 * 60)
+  })
+
+  test('a cache that is not used between two checks is cleared', async () => {
+    const { db, state, change } = createDb(isRemote)
+    change(1, 1)
+    for (let n = 0; n < 3; n++) {
+      expect(await read(db, 'seq', [1])).toEqual(['1:1'])
+      clearIdleCaches()
+    }
+    expect(state.read).toEqual([1])
+    clearIdleCaches()
+    expect(await read(db, 'seq', [1])).toEqual(['1:1'])
+    expect(state.read).toEqual([1, 1])
   })
 
   test('an entity of more than 64 KiB is read each time', async () => {
