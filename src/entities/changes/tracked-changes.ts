@@ -73,6 +73,10 @@ export async function* readChangedEntities(db: Db, blueprint: string, from: numb
 /** Up to where the changes of a blueprint are known. Positions with different starts cannot be compared. */
 export type ChangePosition = { started: number; number: number }
 
+/** Returns whether all changes between two positions are noted. */
+export const isReachable = (since: ChangePosition, { started, number }: ChangePosition) =>
+  since.started === started && number >= since.number && number - since.number <= MAX_TRACKED_CHANGES
+
 /** Returns the position of the last change of a blueprint, or undefined when its changes are not tracked. */
 export const readChangePosition = async (db: Db, blueprint: string): Promise<ChangePosition | undefined> =>
   toPosition(await db.query(SELECT_POSITION, [blueprint]))

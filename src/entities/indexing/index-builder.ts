@@ -14,6 +14,7 @@ import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
 import { INSERT_INDEX_ROW } from '../store/rows'
 import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { requireFreshBlueprint, StaleBlueprint } from '../write/constraints'
+import { ChangedEntities } from './changed-entities'
 import { compoundReader, type EntityRow, fieldReader, type ReadRows, STATE_SQL } from './index-rows'
 import { SortedRows } from './sorted-rows'
 
@@ -90,6 +91,7 @@ async function buildNext(
   ])
   if (!progress) throw new StaleBlueprint()
   const [done, upto] = progress.map(Number) as [number, number]
+  const changed = await ChangedEntities.sinceNow(db, model.key)
   const rows = new SortedRows()
   let end = done
   for (let reads = 0; reads < READS_PER_PASS; reads++) {
@@ -110,7 +112,7 @@ async function buildNext(
       leased,
       async (tx) => {
         await requireFreshBlueprint(tx, model)
-        await insertRows(tx, number, await refreshRows(tx, taken, read))
+        await insertRows(tx, number, await refreshRows(tx, taken, read, await changed?.read(tx)))
         if (isLast)
           await tx.query('update field_indexes set done = ? where blueprint = ? and number = ?', [
             end,
@@ -133,26 +135,30 @@ async function findSliceEnd(db: Tenant['db'], from: number, upto: number): Promi
 
 /**
  * Returns the rows that the entities of these rows have now. Whoever changed an entity meanwhile wrote only the rows that
- * it did not have before.
+ * it did not have before. Without the entities that have `changed`, the state of each is compared.
  */
-async function refreshRows(tx: Tx, rows: EntityRow[], read: ReadRows): Promise<EntityRow[]> {
+async function refreshRows(
+  tx: Tx,
+  rows: EntityRow[],
+  read: ReadRows,
+  changed: ReadonlySet<number> | undefined,
+): Promise<EntityRow[]> {
+  if (changed) return replaceRows(tx, rows, read, ({ entity }) => changed.has(entity))
   const states = new Map<number, unknown>()
   for (const chunk of toChunks(rows.map(({ entity }) => entity))) {
     const { sql, params } = oneOf('e.seq', chunk)
     for (const [seq, state] of await tx.query(`select e.seq, ${STATE_SQL} from entities e where ${sql}`, params))
       states.set(Number(seq), state)
   }
-  const changed = rows.filter(({ entity, state }) => states.has(entity) && states.get(entity) !== state)
-  const refreshed = changed.length
-    ? await read(
-        tx,
-        oneOf(
-          'e.seq',
-          changed.map(({ entity }) => entity),
-        ),
-      )
-    : []
-  return [...rows.filter(({ entity, state }) => states.get(entity) === state), ...refreshed]
+  const existing = rows.filter(({ entity }) => states.has(entity))
+  return replaceRows(tx, existing, read, ({ entity, state }) => states.get(entity) !== state)
+}
+
+async function replaceRows(tx: Tx, rows: EntityRow[], read: ReadRows, isOutdated: (row: EntityRow) => boolean) {
+  const outdated = rows.filter(isOutdated)
+  if (!outdated.length) return rows
+  const numbers = outdated.map(({ entity }) => entity)
+  return [...rows.filter((row) => !isOutdated(row)), ...(await read(tx, oneOf('e.seq', numbers)))]
 }
 
 const insertRows = (tx: Tx, number: number, rows: EntityRow[]) =>

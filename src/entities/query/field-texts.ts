@@ -1,12 +1,7 @@
 import { isTruncated } from '../../blueprints/fields/index-key-codec'
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
-import {
-  type ChangePosition,
-  MAX_TRACKED_CHANGES,
-  readChangedEntities,
-  readChangePosition,
-} from '../changes/tracked-changes'
+import { type ChangePosition, isReachable, readChangedEntities, readChangePosition } from '../changes/tracked-changes'
 import { and, fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { foldText, type LikePattern } from './like-pattern'
 import { getCached, readUntilChange, setCached } from './read-cache'
@@ -135,10 +130,6 @@ export async function getFieldTexts(
 }
 
 const RESERVED_FACTOR = 1.5 // added texts are not counted one by one
-
-/** Returns whether all changes between two positions are noted. */
-const isReachable = (since: ChangePosition, { started, number }: ChangePosition) =>
-  since.started === started && number >= since.number && number - since.number <= MAX_TRACKED_CHANGES
 
 /** Adds the texts of the entities that changed since the last time. */
 async function addChanged(db: Db, model: Model, target: FieldTarget, texts: TrackedTexts, upto: number) {

@@ -115,6 +115,20 @@ describe('indexes of fields', () => {
     expect(await found('stock=5&$limit=1000')).toHaveLength(238)
   })
 
+  test('an index has only the latest value of each entity that changes again and again while it is built', async () => {
+    const count = 5_000
+    const { admin, path, found, settled, rowsOf } = await createStockFixture(count)
+    await found('stock=3')
+    let isBuilt = false
+    const built = settled('stock').finally(() => (isBuilt = true))
+    for (let at = 0; !isBuilt; at += 20)
+      await Promise.all(
+        Array.from({ length: 20 }, (_, n) => admin.put(`${path}/t${(at + n) % count}`, { stock: 50 + (at % 7) })),
+      )
+    await built
+    expect(await rowsOf('stock')).toBe(count)
+  })
+
   test('an index is removed when no query has used it for 30 days, and built again when one needs it', async () => {
     const { tenant, found, indexes, settled, rowsOf } = await createStockFixture(250)
     await found('stock=3')

@@ -9,7 +9,8 @@ const MAX_JSON_ROWS = 1_000 // of one statement
 const MAX_LISTED_ROWS = 64 // of one statement; more take as long
 const ROWS_PER_PAGE = 4 // about how many rows in the order of a key share a page
 const NUMBERED = /^ returning (\w+), seq$/ // a column of the rows, and the number that SQLite gives them
-const PLAIN_INSERT = /^insert into (\w+) \(([^()]+)\) values (\((?:\?, )*\?\))( returning [\w", ]+)?$/
+const PLAIN_INSERT =
+  /^insert into (\w+) \(([^()]+)\) values (\((?:\?, )*\?\))( returning [\w", ]+)?( on conflict do nothing)?$/
 
 /**
  * Yields fewer statements for many inserts. Consecutive rows that differ only in an integer and one more value become one
@@ -18,13 +19,15 @@ const PLAIN_INSERT = /^insert into (\w+) \(([^()]+)\) values (\((?:\?, )*\?\))( 
  * which would take a fifth of the time: SQLite gives each row the one after the largest.
  */
 export function* batchInserts(sql: string, rows: unknown[][]): Generator<BatchStatement> {
-  const [, table, names = '', values = '', returned = ''] = rows.length > 1 ? (PLAIN_INSERT.exec(sql) ?? []) : []
+  const [, table, names = '', values = '', returned = '', unlessThere = ''] =
+    rows.length > 1 ? (PLAIN_INSERT.exec(sql) ?? []) : []
   if (!table) {
     for (const params of rows) yield { sql, params, count: 1 }
     return
   }
   const insert = `insert or fail into ${table} (${names})`
   const listRows = (listed: unknown[][]) => toListedInserts(insert, values, returned, listed)
+  if (unlessThere) return yield* toListedInserts(insert, values, unlessThere, rows)
   if (returned) return yield* toReturningInserts(insert, names.split(', '), values, returned, rows)
   for (let at = 0; at < rows.length; ) {
     const { similar, differing } = takeSimilarRows(rows, at)
@@ -73,7 +76,8 @@ function toSharedInsert(insert: string, returned: string, rows: unknown[][], dif
   for (const row of rows) for (const n of differing) params.push(row[n])
   const listed = `${values}${`, ${values}`.repeat(rows.length - 1)}`
   return {
-    sql: `${insert} select ${columns.join(', ')} from (values ${listed})${returned}`,
+    // Without a condition, SQLite would take `on` for that of a join.
+    sql: `${insert} select ${columns.join(', ')} from (values ${listed}) where true${returned}`,
     params,
     count: rows.length,
   }
