@@ -72,7 +72,7 @@ export async function findExcerpts(
   const stores = await findReadableStores(ctx, integration, thread)
   const purpose = { ctx, integration: integration._id, thread, signal }
   const scored = stores.length ? await searchStores(purpose, stores, question) : []
-  return readBestChunks(ctx.db, scored, stores)
+  return readInTurns(ctx, signal, (db) => readBestChunks(db, scored, stores))
 }
 
 /** Returns the stores of an integration that the caller may read. */
@@ -138,14 +138,17 @@ async function readBestChunks(db: Db, scored: ScoredChunk[], stores: StoreRow[])
   return chunks.slice(0, MAX_CHUNKS_IN_PROMPT)
 }
 
-/** Returns the chunks in the order of `scored`, without those of files that are not ready. */
+/**
+ * Returns the chunks in the order of `scored`, without those of files that are not ready. In SQLite, a `cross join` looks
+ * up the chunks first: else it would go through all of the stores.
+ */
 async function readChunks(db: Db, scored: ScoredChunk[], stores: StoreRow[]): Promise<Excerpt[]> {
   const numbers = scored.map(([number]) => number)
   const marks = (values: unknown[]) => values.map(() => '?').join(', ')
   const ids = stores.map(({ _id }) => _id)
   const rows = (await db.query(
-    `select c.number, f._id, f.name, c.position, c.text from knowledge_chunks c join knowledge_files f on f._id = c.file
-     where c.number in (${marks(numbers)}) and f.ready = 1 and f.store in (${marks(ids)})`,
+    `select c.number, f._id, f.name, c.position, c.text from knowledge_chunks c cross join knowledge_files f
+     where c.number in (${marks(numbers)}) and f._id = c.file and f.ready = 1 and f.store in (${marks(ids)})`,
     [...numbers, ...ids],
   )) as [number, string, string, number, string][]
   const chunksByNumber = new Map(
