@@ -14,10 +14,13 @@ export function lowerPriority(pid: number) {
     }
 }
 
+const LOWEST_PRIORITY = 19
+
 /** Lets the calling thread give way to the others of its process. Only Linux has a priority for each thread. */
 export function lowerThreadPriority() {
   try {
-    setPriority(Number(basename(readlinkSync('/proc/thread-self'))), LOW_PRIORITY)
+    const thread = Number(basename(readlinkSync('/proc/thread-self')))
+    setPriority(thread, Math.min(getPriority(thread) + LOW_PRIORITY, LOWEST_PRIORITY))
   } catch {
     // Then it competes with them.
   }

@@ -38,3 +38,15 @@ test('lowerPriority ignores a process that has ended', async () => {
   await child.exited
   expect(() => lowerPriority(child.pid)).not.toThrow()
 })
+
+test.skipIf(process.platform !== 'linux')('lowerThreadPriority never raises the priority of a thread', async () => {
+  const module = `${import.meta.dir}/../../src/core/process-priority.ts`
+  const code = `
+    import { readlinkSync } from 'node:fs'
+    import { getPriority } from 'node:os'
+    import { lowerThreadPriority } from ${JSON.stringify(module)}
+    lowerThreadPriority()
+    console.log(getPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1))))`
+  const child = Bun.spawn(['nice', '-n', '15', process.execPath, '-e', code], { stdout: 'pipe' })
+  expect((await child.stdout.text()).trim()).toBe('19')
+})
