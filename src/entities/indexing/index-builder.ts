@@ -120,7 +120,7 @@ async function buildNext(
             number,
           ])
       },
-      (ms) => size.recordWrite(taken.length, ms),
+      (ms) => size.record(taken.length, ms),
     )
   }
   return true
@@ -193,7 +193,7 @@ async function remove(leased: Tenant & Lease, { key }: Model, number: number) {
           )
         return rows.length === count
       },
-      (ms) => size.recordWrite(count, ms),
+      (ms) => size.record(count, ms),
     )
   }
   await writeInvalidating(leased, 'blueprints', async (tx) => {

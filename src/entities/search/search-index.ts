@@ -91,7 +91,7 @@ async function indexNextEntities(tenant: Tenant, model: Model, reader: WordReade
     const outcome = await writeInBackground(
       tenant,
       (tx) => indexSlice(tx, model, slice, known),
-      (ms) => size.recordWrite(size.rows, ms),
+      (ms) => size.record(size.rows, ms),
     )
     if (outcome === 'ready') return false
     // Another process may have gone on, or the blueprint have changed.

@@ -2,10 +2,12 @@ import type { PublicCtx } from '../../accounts/context'
 import { toWorkOwner } from '../../accounts/work-owner'
 import type { Model } from '../../blueprints/model'
 import { requireRowScope } from '../../blueprints/permissions'
+import { config } from '../../config'
 import { yieldToEventLoop } from '../../core/event-loop'
 import type { QuotaReservation } from '../../limits/quota-use'
 import type { Tx } from '../../storage/port'
 import { costlyWork } from '../../tenancy/fair-queue'
+import { SliceSize } from '../../tenancy/slice-size'
 import type { ShownRow, StoredEntity } from '../store/rows'
 import type { ReadableTargets } from '../write/constraints'
 import { type DeletedEntity, deleteEntities } from '../write/deletion'
@@ -37,6 +39,8 @@ export class BatchExecutor {
   /** The names of the upserts that existed before, and those that operations have created since. */
   #existingNames = new Set<string>()
   #waitedMs = 0
+  #creates = new SliceSize(MIN_CREATES_PER_SLICE, MAX_CREATES_PER_SLICE)
+  #updates = new SliceSize(MIN_UPDATES_PER_SLICE, MAX_UPDATES_PER_SLICE, UPDATES_SLICE_MS)
   #later: LaterReferences
   /** The index of the current operation. */
   index = 0
@@ -64,13 +68,13 @@ export class BatchExecutor {
     const upserted = this.operations.filter(({ op }) => op === 'upsert').map(({ name }) => name)
     this.#existingNames = await findExistingNames(this.tx, this.model, upserted)
     while (this.#results.length < this.operations.length) {
-      this.index = this.#results.length
+      const from = this.#results.length
+      this.index = from
       const began = performance.now()
-      const next = this.operations[this.index]!
-      if (this.#isCreate(next)) await this.#createNext()
-      else if (next.op === 'delete') await this.#deleteNext()
-      else await this.#updateNext()
-      await this.#letOthersRun(performance.now() - began)
+      const size = await this.#executeNext(this.operations[from]!)
+      const ms = performance.now() - began
+      size?.record(this.#results.length - from, ms)
+      await this.#letOthersRun(ms)
     }
     const missing = await this.#later.findMissing(this.tx, this.readable.scopes.get(this.model.key))
     if (missing) {
@@ -79,6 +83,18 @@ export class BatchExecutor {
     }
     this.precomputation.assertComplete()
     return this.#results
+  }
+
+  /** Executes some operations of the same kind. Returns the number of those that is adapted to how long they take. */
+  async #executeNext(next: Operation): Promise<SliceSize | undefined> {
+    if (next.op === 'delete') await this.#deleteNext()
+    else if (this.#isCreate(next)) {
+      await this.#createNext()
+      return this.#creates
+    } else {
+      await this.#updateNext()
+      return this.#updates
+    }
   }
 
   /** Others have their turn. Where the database is in this process, it has taken all of the time of the operations. */
@@ -99,10 +115,10 @@ export class BatchExecutor {
     const { tx, model, ctx, readable, index } = this
     const drafts: EntityDraft[] = []
     let flaw: { error: unknown } | undefined
-    const limit = ctx.place?.cluster ? CREATES_PER_REMOTE_WRITE : CREATES_PER_WRITE
+    const limit = ctx.place?.cluster ? CREATES_PER_REMOTE_WRITE : this.#creates.rows
     for (const operation of this.operations.slice(index, index + limit)) {
       if (!this.#isCreate(operation)) break
-      if (drafts.length && drafts.length % CREATES_PER_WRITE === 0) await yieldToEventLoop()
+      if (drafts.length && drafts.length % MAX_CREATES_PER_SLICE === 0) await yieldToEventLoop()
       try {
         const draft = this.#toDraft(operation)
         this.options.reservation?.add(1)
@@ -160,9 +176,8 @@ export class BatchExecutor {
   async #updateNext() {
     const { tx, model, index } = this
     const changes = (operation: Operation) => operation.op !== 'delete' && !this.#isCreate(operation)
-    const { distinct, found } = await this.#takeDistinct(UPDATES_PER_READ, changes, (names) =>
-      readStoredByNames(tx, model, names),
-    )
+    const limit = this.ctx.place?.cluster ? MAX_UPDATES_PER_SLICE : this.#updates.rows
+    const { distinct, found } = await this.#takeDistinct(limit, changes, (names) => readStoredByNames(tx, model, names))
     // With unique fields or limitations, an update depends on the updates before it.
     if (model.limitations?.length || model.fields.some(({ unique }) => unique)) {
       for (const operation of distinct) {
@@ -231,7 +246,10 @@ export class BatchExecutor {
   }
 }
 
-const UPDATES_PER_READ = 50 // entities at a time, so that readers get their turn
-const CREATES_PER_WRITE = 128 // entities at a time, so that others get their turn
+// Entities at a time, so that others get their turn.
+const [MIN_UPDATES_PER_SLICE, MAX_UPDATES_PER_SLICE] = [10, 50]
+const [MIN_CREATES_PER_SLICE, MAX_CREATES_PER_SLICE] = [32, 128]
+const UPDATES_SLICE_MS = 2
 const CREATES_PER_REMOTE_WRITE = 1_000 // where the thread is free while the database works, fewer round trips are better
-const MAX_WAIT_MS = 500 // that a transaction lasts longer for the turns of others, as it must end before its deadline
+/** How much longer (ms) a transaction lasts for the turns of others, as it must end before its deadline. */
+const MAX_WAIT_MS = config.ATOLL_WRITE_DEADLINE / 2

@@ -1,6 +1,8 @@
 import type { PublicCtx } from '../../accounts/context'
+import { WorkTurns } from '../../accounts/work-turns'
 import { getModel } from '../../blueprints/blueprints'
 import { requireRowScope, rowScopeOf } from '../../blueprints/permissions'
+import { toChunks } from '../../core/chunks'
 import { badRequest, type FieldError, Problem } from '../../core/problem'
 import { createJsonResponse } from '../../core/response'
 import { assertQuotaLeft, openQuota } from '../../limits/quota-check'
@@ -13,11 +15,12 @@ import { parseIdentifier } from '../write/document'
 import { limitGuestWrites } from '../write/guest-rate-limit'
 import type { ReferenceGraph } from '../write/recomputation'
 import { rethrowConflict, retryOnStale } from '../write/retry'
-import { BatchExecutor } from './batch-executor'
+import { BatchExecutor, type OperationResult } from './batch-executor'
 import { OPERATION_TYPES, type Operation, resolveFilesOf } from './operation'
 import { Precomputation } from './precomputation'
 
 const MAX_OPERATIONS = 1_000 // operations
+const RESULTS_PER_SLICE = 100
 const WRITE_OPERATIONS = ['create', 'update', 'delete'] as const
 
 /**
@@ -53,12 +56,16 @@ export async function batch(ctx: PublicCtx, key: string, body: unknown, request:
       .catch((error) => throwForOperation(error, executor?.index ?? 0))
     reservation?.keep()
     const writeWhole = createSerializer(model, ctx.actor, shape)
-    const results = outcomes.map(({ op, identifier, status, row, sent }) => {
+    const writeResult = ({ op, identifier, status, row, sent }: OperationResult) => {
       const start = JSON.stringify({ op, identifier, status })
       if (!row) return start
       const write = sent ? createSerializer(model, ctx.actor, { ...shape, select: sent }) : writeWhole
       return `${start.slice(0, -1)},"entity":${write(row[0])}}`
-    })
+    }
+    const turns = new WorkTurns(ctx, request)
+    const results: string[] = []
+    for (const chunk of toChunks(outcomes, RESULTS_PER_SLICE))
+      await turns.run(() => results.push(...chunk.map(writeResult)))
     return createJsonResponse(`{"results":[${results}]}`, headersOf(shape))
   })
 }

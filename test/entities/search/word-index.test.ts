@@ -126,10 +126,10 @@ test('an update indexes words only of an entity whose texts differ', async () =>
 test('a slice takes fewer rows after a slow write, and at most twice as many after a fast one', () => {
   const size = new SliceSize(20, 500)
   const sizeAfter = (ms: number) => {
-    size.recordWrite(size.rows, ms)
+    size.record(size.rows, ms)
     return size.rows
   }
   expect([size.rows, sizeAfter(0.1), sizeAfter(0.1), sizeAfter(8), sizeAfter(80)]).toEqual([20, 40, 80, 40, 20])
-  for (let n = 0; n < 10; n++) size.recordWrite(size.rows, 0)
+  for (let n = 0; n < 10; n++) size.record(size.rows, 0)
   expect(size.rows).toBe(500)
 })
