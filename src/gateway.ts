@@ -71,8 +71,12 @@ function respondFromRoute(request: Request, findRead = findDirectRead): Awaitabl
   const read = plain ?? (normalized === request ? undefined : findRead(normalized))
   const notes = startNotes(normalized)
   const complete = (answer: Response) => completeResponse(request, normalized, notes, answer)
+  const startedAt = performance.now()
   const answer = read && answerRead(normalized, read)
-  if (answer && !(answer instanceof Promise)) return complete(answer)
+  const isAnswered = answer !== undefined && !(answer instanceof Promise)
+  const response = isAnswered ? complete(answer) : undefined
+  if (read) costlyWork.noteCheapRequest(performance.now() - startedAt)
+  if (isAnswered) return response!
   startProcessing(request)
   const answering =
     answer ?? (isForOperator(normalized) ? handleAsOperator(() => dispatch(normalized)) : dispatch(normalized))

@@ -7,6 +7,7 @@ import { slot } from '../core/extension'
 import { assertLengths } from '../core/length-limits'
 import { Problem, ProblemShape } from '../core/problem'
 import { noteRoute, noteUser } from '../core/request-log'
+import type { RunSlice } from '../core/sliced-json'
 import { assertSameSite, mayActByCookie } from '../http/allowed-origins'
 import { endAuthorizationCheck } from '../http/idempotency/authorization-check'
 import { withClaim } from '../http/idempotency/claim'
@@ -234,7 +235,7 @@ type ReadBody = (request: Request, judging: BodyInspector) => Promise<unknown>
 export const bodyShapeLookup = slot<(method: string, route: string) => TSchema | undefined>('body shapes')
 
 /** The thread time (ms) that a MiB of a body takes until it is parsed. */
-const RECEIVING_MS_PER_MIB = 1
+const RECEIVING_MS_PER_MIB = 2
 const chargeReceiving = (bytes: number) => costlyWork.chargeThreadTime((bytes / 2 ** 20) * RECEIVING_MS_PER_MIB)
 
 type HookContext<C> = { request: Request; route: string; ctx?: C }
@@ -265,17 +266,23 @@ function createHooks<C extends PublicCtx>(
       context.ctx = (await admit(context.request, context.route)) as C
       const { request, route, ctx } = context
       let turns: WorkTurns | undefined
+      const runSlice: RunSlice = (slice) => {
+        turns ??= new WorkTurns(ctx, request, LARGE_BODY_LIMITS)
+        return turns.run(slice)
+      }
       const checks: BodyInspector = {
         onBytes: (count, most) => reserveBody(request, ctx.tenant, count, most),
         onChunk: chargeReceiving,
+        waitForTurn: async () => {
+          await runSlice(() => {})
+          // A body that arrives slowly takes nobody's place meanwhile.
+          turns?.end()
+        },
         onLargeValue: (value) => {
           const shape = bodyShapeLookup()(request.method, route)
           if (shape) assertLengths(shape, value)
         },
-        runSlice: (slice) => {
-          turns ??= new WorkTurns(ctx, request, LARGE_BODY_LIMITS)
-          return turns.run(slice)
-        },
+        runSlice,
       }
       try {
         // An empty body is `null`: after `undefined` Elysia would read the body once more by itself.

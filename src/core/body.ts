@@ -21,6 +21,8 @@ export type BodyInspector = {
   onBytes?: (count: number, maxCount: number) => void
   /** Called with the bytes of each chunk of a large body. */
   onChunk?: (bytes: number) => void
+  /** Waits, after each 128 KiB of a large body, until it is the turn of whoever sends it, or throws to refuse it. */
+  waitForTurn?: () => Promise<void>
   /** Called with the parsed JSON of a body of more than 4,096 characters. */
   onLargeValue?: (value: unknown) => void
   /** Runs a slice of what is done with a body of more than 64 KiB. Without it, such a body is parsed at once. */
@@ -161,25 +163,31 @@ function requireContentLength({ body, headers }: Request, limit: number): number
 const BYTES_PER_TURN = 128 << 10 // a fast sender would otherwise keep the thread receiving for ten ms and more
 
 /** Returns a function that counts received bytes, and lets others have the thread after some of them. */
-function createPacer(): (bytes: number) => Promise<void> {
+function createPacer(body: IncomingBody, { waitForTurn }: BodyInspector): (bytes: number) => Promise<void> {
   let received = 0
   return async (bytes) => {
     received += bytes
     if (received < BYTES_PER_TURN) return
     received = 0
     await yieldToEventLoop()
+    try {
+      await waitForTurn?.()
+    } catch (error) {
+      body.cancel()
+      throw error
+    }
   }
 }
 
 /** Reads a large body, and copies it as it arrives: to join it at its end would hold the thread. */
-async function readAnnounced(body: IncomingBody, length: number, { onChunk }: BodyInspector): Promise<Uint8Array> {
+async function readAnnounced(body: IncomingBody, length: number, inspector: BodyInspector): Promise<Uint8Array> {
   const bytes = new Uint8Array(length)
   let size = 0
-  const pace = createPacer()
+  const pace = createPacer(body, inspector)
   for (;;) {
     const { value } = await body.read()
     if (!value) return bytes.subarray(0, size)
-    onChunk?.(value.byteLength)
+    inspector.onChunk?.(value.byteLength)
     if (size < length) bytes.set(value.subarray(0, length - size), size)
     size += value.byteLength
     await pace(value.byteLength)
@@ -190,7 +198,7 @@ async function readAnnounced(body: IncomingBody, length: number, { onChunk }: Bo
 async function readCounted(body: IncomingBody, limit: number, inspector: BodyInspector): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
-  const pace = createPacer()
+  const pace = createPacer(body, inspector)
   for (;;) {
     const { value } = await body.read()
     if (!value) return Buffer.concat(chunks)

@@ -5,31 +5,53 @@ import { TurnQueue, type WorkOwner } from '../core/turn-queue'
 export type { WorkOwner }
 
 const MAX_UNPAID_MS = 2 // how long expensive work holds the thread before others get their turn
-const REPAYMENT_FACTOR = 1.75 // ms that others get for each ms; above 1, because the garbage of a slice is collected in their time
+const REPAYMENT_FACTOR = 4 // ms that others get for each ms
+const MAX_IDLE_MS = 3 // after which others are not waited for any longer
+/** How much of the rest of the thread's time belongs to expensive work, as a multiple of its slices. */
+const MAX_REST_FACTOR = 2
+/** The time of the thread that a cheap request takes, as a multiple of that of its handler: it is also received and sent. */
+const CHEAP_REQUEST_FACTOR = 2
 const TURN_MS = 2 // thread time of a turn; an owner whose slice took longer sits out turns
 
 /**
  * Divides the only thread between expensive work, in slices of a few ms each, and everything else: when slices have
- * taken t ms, and other requests have arrived meanwhile, the next slice waits for 1.75 t. So cheap requests get more
- * than half of the thread, however much expensive work there is. Tenants take turns with their slices, weighted by the
- * time that these take, and so do the callers of a tenant, which runs one slice at a time.
+ * taken t ms, and requests of others have arrived meanwhile, the next slice waits for 2.5 t. So cheap requests get more
+ * than two thirds of the thread, however much expensive work there is. What belongs to expensive work without being in a
+ * slice, such as its garbage, its input and the rest of its requests, is told by the thread's clock: it is what neither
+ * slices nor cheap requests have taken. Tenants take turns with their slices, weighted by the time that these take, and
+ * so do the callers of a tenant, which runs one slice at a time. A turn of the event loop has one slice, as what awaits a
+ * slice goes on in the same turn.
  */
 export class FairQueue {
   #waiting = new TurnQueue<() => void>()
   /** The tenants that have a slice under way. */
   #running = new Set<string>()
   #slots = new FairShare({})
-  /** A slice holds the thread now, or was just started. */
+  /** A slice holds the thread now, or was just started, or what awaited it goes on. */
   #isThreadHeld = false
   #isPaused = false
   /** The time (ms) that others were owed when the last slice ended, and when that was. */
   #owedMs = 0
   #lastReleaseAt = 0
   #arrivals = 0
+  /** How many requests had arrived when the last slice ended. */
+  #arrivalsSeen = 0
+  /** The time (ms) of slices and of handlers of cheap requests since the thread's clock was last read. */
+  #slicedMs = 0
+  #cheapMs = 0
+  #lastThreadMs = 0
+
+  /** `readThreadMs` returns how long (ms) this thread has had a processor so far. */
+  constructor(private readThreadMs: () => number = () => 0) {}
 
   /** Records that a request has arrived. */
   noteArrival() {
     this.#arrivals++
+  }
+
+  /** Records the time (ms) that the handler of a cheap request took of the thread. */
+  noteCheapRequest(ms: number) {
+    this.#cheapMs += ms
   }
 
   /**
@@ -54,12 +76,18 @@ export class FairQueue {
     const began = performance.now()
     try {
       const working = Promise.try(work)
-      if (!holdsThread) this.#releaseThread(owner, performance.now() - began)
+      if (!holdsThread) {
+        this.#endSlice(owner, performance.now() - began)
+        // What awaits the slice goes on before others do.
+        setImmediate(() => this.#releaseThread())
+      }
       return await working
     } finally {
       this.#running.delete(tenant)
-      if (holdsThread) this.#releaseThread(owner, performance.now() - began)
-      else this.#startNext()
+      if (holdsThread) {
+        this.#endSlice(owner, performance.now() - began)
+        this.#releaseThread()
+      } else this.#startNext()
       if (!this.#running.size && !this.#waiting.size) this.#waiting.forgetTurns()
     }
   }
@@ -69,10 +97,13 @@ export class FairQueue {
     const now = performance.now()
     this.#owedMs = this.#unpaidMs(now - ms) + ms * REPAYMENT_FACTOR
     this.#lastReleaseAt = now
+    this.#slicedMs += ms
   }
 
   #waitForTurn(owner: WorkOwner): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
+    // A request that has arrived meanwhile and waits itself is not one of those that are left the thread.
+    if (this.#isPaused) this.#arrivals--
     // The thread is held from here on, because a new slice could overtake this one otherwise.
     this.#waiting.add(owner, () => {
       this.#running.add(owner.tenant)
@@ -83,10 +114,14 @@ export class FairQueue {
     return promise
   }
 
-  #releaseThread(owner: WorkOwner, ms: number) {
-    this.#isThreadHeld = false
+  #endSlice(owner: WorkOwner, ms: number) {
+    this.#arrivalsSeen = this.#arrivals
     this.#waiting.charge(owner, ms / TURN_MS - 1)
     this.chargeThreadTime(ms)
+  }
+
+  #releaseThread() {
+    this.#isThreadHeld = false
     this.#startNext()
   }
 
@@ -103,18 +138,30 @@ export class FairQueue {
     this.#waiting.takeNext(({ tenant }) => !this.#running.has(tenant))?.()
   }
 
-  /** Leaves the thread to other requests, if there are any, for as long as they are owed. */
+  /** Leaves the thread to other requests, for as long as they come and are owed time. */
   async #pauseForOthers() {
-    const arrivals = this.#arrivals
     // Two turns, so that requests that arrived meanwhile have been read.
     await yieldToEventLoop()
     await yieldToEventLoop()
-    if (this.#arrivals !== arrivals) {
-      // Thread time that is charged meanwhile extends the pause.
-      for (let remainingMs = this.#unpaidMs(); remainingMs > 0; remainingMs = this.#unpaidMs())
-        await Bun.sleep(remainingMs)
+    if (this.#arrivals > this.#arrivalsSeen) this.#owedMs += this.#takeRestMs() * REPAYMENT_FACTOR
+    // Thread time that is charged meanwhile extends the pause.
+    for (let remainingMs = this.#unpaidMs(); remainingMs > 0; remainingMs = this.#unpaidMs()) {
+      if (this.#arrivals <= this.#arrivalsSeen) break
+      this.#arrivalsSeen = this.#arrivals
+      await Bun.sleep(Math.min(remainingMs, MAX_IDLE_MS))
     }
     this.#owedMs = 0
+  }
+
+  /** Returns the time (ms) since the last call that belongs to expensive work without being in a slice. */
+  #takeRestMs(): number {
+    const threadMs = this.readThreadMs()
+    const restMs = threadMs - this.#lastThreadMs - this.#slicedMs - this.#cheapMs * CHEAP_REQUEST_FACTOR
+    const mostMs = this.#slicedMs * MAX_REST_FACTOR
+    this.#lastThreadMs = threadMs
+    this.#slicedMs = 0
+    this.#cheapMs = 0
+    return Math.max(0, Math.min(restMs, mostMs))
   }
 
   /** Returns the ms that others are still owed at a moment, after the time that they had since the last slice. */
@@ -122,4 +169,7 @@ export class FairQueue {
 }
 
 /** All expensive work of this process. */
-export const costlyWork = new FairQueue()
+export const costlyWork = new FairQueue(() => {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
+})

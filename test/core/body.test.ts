@@ -3,8 +3,12 @@ import { readJson } from '../../src/core/body'
 
 type Raw = string | Uint8Array<ArrayBuffer> | ReadableStream
 const json = { 'content-type': 'application/json' }
-const readBody = (body: Raw, headers: Record<string, string> = json, limit = 1 << 20) =>
-  readJson(new Request('http://a.test/', { method: 'POST', body, headers }), limit)
+const readBody = (
+  body: Raw,
+  headers: Record<string, string> = json,
+  limit = 1 << 20,
+  inspector?: Parameters<typeof readJson>[2],
+) => readJson(new Request('http://a.test/', { method: 'POST', body, headers }), limit, inspector)
 const outcomeOf = (body: Raw, headers?: Record<string, string>, limit?: number) =>
   readBody(body, headers, limit).then(
     () => 'accepted',
@@ -118,6 +122,18 @@ test('readJson reports every byte of a large body, of an announced length or not
   const large = JSON.stringify('x'.repeat(100_000))
   expect([await countReported(large, true), await countReported(large, false)]).toEqual([100_002, 100_002])
   expect(await countReported('"x"', true)).toBe(0)
+})
+
+test('a body waits for the turn of its sender after each 128 KiB, and a smaller one never does', async () => {
+  const chunk = new Uint8Array(64 << 10).fill(32)
+  const countTurns = async (chunks: number) => {
+    let turns = 0
+    const inspector = { waitForTurn: async () => void turns++ }
+    const body = streamOfChunks(...Array.from({ length: chunks }, () => chunk), '{}')
+    expect(await readBody(body, json, 16 << 20, inspector)).toEqual({})
+    return turns
+  }
+  expect([await countTurns(1), await countTurns(64)]).toEqual([0, 32])
 })
 
 test('others have the thread after each 128 KiB of a large body that arrives at once', async () => {

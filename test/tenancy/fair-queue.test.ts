@@ -42,16 +42,85 @@ test('FairQueue runs one slice per tenant at a time, and other tenants do not wa
   expect(done).toEqual(['other', 'behind'])
 })
 
-test('FairQueue leaves the thread free for as long as a slice blocked it when other requests arrive', async () => {
+/** Lets requests arrive in each turn of the event loop, until the returned function is called. */
+function keepArriving(arrive: () => void): () => void {
+  let isOver = false
+  const arriveAgain = () => {
+    arrive()
+    if (!isOver) setImmediate(arriveAgain)
+  }
+  arriveAgain()
+  return () => {
+    isOver = true
+  }
+}
+
+/** Returns whether a slice or a timer comes first after a slice of 20 ms, while requests arrive. */
+async function findFirst(queue: FairQueue, timerMs: number, arrive: () => void): Promise<string> {
+  const done: string[] = []
+  await queue.run(ownerOf('a'), blockThread(20))
+  const slice = queue.run(ownerOf('a'), async () => void done.push('slice'))
+  const timer = Bun.sleep(timerMs).then(() => void done.push('timer'))
+  const stop = keepArriving(arrive)
+  await Promise.all([slice, timer])
+  stop()
+  return done[0]!
+}
+
+test('FairQueue leaves the thread free for four times as long as a slice blocked it while requests of others arrive', async () => {
   const queue = new FairQueue()
-  const began = performance.now()
-  await queue.run(ownerOf('a'), blockThread(30))
-  queue.noteArrival()
-  const next = queue.run(ownerOf('b'), blockThread(0))
-  queue.noteArrival()
-  await next
-  // Timers may come a millisecond early.
-  expect(performance.now() - began).toBeGreaterThanOrEqual(55)
+  expect(await findFirst(queue, 70, () => queue.noteArrival())).toBe('timer')
+})
+
+test('a slice in FairQueue does not wait for requests that wait for their own turn', async () => {
+  const queue = new FairQueue()
+  const waiting: Promise<void>[] = []
+  const arrive = () => {
+    queue.noteArrival()
+    if (waiting.length < 10_000) waiting.push(queue.run(ownerOf('a', `${waiting.length}`), async () => {}))
+  }
+  expect(await findFirst(queue, 70, arrive)).toBe('slice')
+  await Promise.all(waiting)
+})
+
+test('a slice in FairQueue waits no longer once others have stopped to send requests', async () => {
+  const queue = new FairQueue()
+  let arrivals = 0
+  expect(await findFirst(queue, 70, () => arrivals++ < 3 && queue.noteArrival())).toBe('slice')
+})
+
+test('FairQueue also charges what the thread did beside slices, unless cheap requests account for it', async () => {
+  // The slice alone owes 80 ms, and 240 ms with as much of the rest as is charged.
+  for (const [cheapMs, timerMs, first] of [
+    [0, 100, 'timer'],
+    [500, 220, 'slice'],
+  ] as const) {
+    let threadMs = 0
+    const queue = new FairQueue(() => threadMs)
+    const arrive = () => {
+      // The clock says that the thread has worked for a second.
+      if (!threadMs) queue.noteCheapRequest(cheapMs)
+      threadMs = 1_000
+      queue.noteArrival()
+    }
+    expect(await findFirst(queue, timerMs, arrive)).toBe(first)
+  }
+})
+
+test('a turn of the event loop has one slice, and what awaits it goes on before the next one', async () => {
+  const queue = new FairQueue()
+  const done: string[] = []
+  const stop = keepArriving(() => done.push('turn'))
+  await Promise.all(
+    ['a', 'b', 'c'].map(async (tenant) => {
+      await queue.run(ownerOf(tenant), async () => void done.push(tenant))
+      await Promise.resolve()
+      done.push(`after ${tenant}`)
+    }),
+  )
+  stop()
+  const text = done.join(' ')
+  expect(text).toMatch(/a after a (turn )+b after b (turn )+c after c/)
 })
 
 test('FairQueue does not pause between slices while no other request arrives', async () => {
