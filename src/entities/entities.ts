@@ -27,7 +27,7 @@ import type { Doc } from './store/doc'
 import { readShown, readStored, type StoredEntity } from './store/rows'
 import { chooseFormat } from './store/serializer'
 import { computeFields } from './write/computed-fields'
-import { assertEntityFresh, getReadableScopes } from './write/constraints'
+import { assertEntityFresh, getReadableScopes, requireFreshBlueprint } from './write/constraints'
 import {
   type DeletedEntityRow,
   deleteEntities,
@@ -142,9 +142,14 @@ export async function update(
       const { doc, comparable } = precomputed ?? (await computeChange(db))
       await storeUploads(uploads, model, doc, comparable, files)
     }
-    const apply = async (tx: Tx, computed: ReturnType<typeof computeChange>) => {
+    const apply = async (
+      tx: Tx,
+      computed: ReturnType<typeof computeChange>,
+      features = requireFreshBlueprint(tx, model),
+    ) => {
+      features.catch(() => {}) // a problem of the change comes first
       const { before, sent, ...changed } = await computed
-      return { sent, row: await updateEntity(tx, model, before, changed, readable) }
+      return { sent, row: await updateEntity(tx, model, before, changed, readable, features) }
     }
     const { row, sent } = await write(
       async (tx) => {
@@ -158,7 +163,7 @@ export async function update(
             ? undefined
             : updateJointly(ctx, model, {
                 identifier,
-                apply: (tx, stored) => apply(tx, computeChange(tx, Promise.resolve(stored))),
+                apply: (tx, stored, features) => apply(tx, computeChange(tx, Promise.resolve(stored)), features),
               }),
       },
     )

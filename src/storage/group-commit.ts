@@ -128,7 +128,7 @@ export class GroupCommitWriter {
     // When the engine repeats the transaction, the units taken so far are run again.
     for (const unit of units) await this.#runUnit(executor, unit, units.length === 1, deferred)
     await this.#collectUnits(executor, units, deferred)
-    for (const [write, entries] of deferred) await write(executor, [...entries])
+    await runDeferred(executor, deferred)
   }
 
   async #collectUnits(executor: Executor, units: WriteUnit[], deferred: DeferredWrites) {
@@ -226,6 +226,16 @@ function runActions(units: WriteUnit[]) {
 }
 
 type DeferredWrites = Map<DeferredWrite, Map<unknown, unknown>>
+
+async function runDeferred(executor: Executor, deferred: DeferredWrites) {
+  if (!executor.isRemote) {
+    for (const [write, entries] of deferred) await write(executor, [...entries])
+    return
+  }
+  // It waits for all, so that none goes on after the transaction.
+  const settled = await Promise.allSettled([...deferred].map(([write, entries]) => write(executor, [...entries])))
+  for (const one of settled) if (one.status === 'rejected') throw one.reason
+}
 
 /** Not awaited, which saves round trips. If it fails, the statements that depend on it fail, too. */
 const sendUnawaited = (query: RunQuery, sql: string) => void query(sql).catch(() => {})

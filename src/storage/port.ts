@@ -14,10 +14,13 @@ export type RunQueryAtOnce = (sql: string, params: unknown[]) => unknown[][] | u
 /** Runs one statement for many rows of values, in the way that is best for the engine, and returns its rows in any order. */
 export type ExecuteMany = (sql: string, rows: unknown[][]) => Promise<unknown[][]>
 
-/** What the work of a transaction may run. */
-export type Executor = { query: RunQuery; executeMany: ExecuteMany }
+/**
+ * What the work of a transaction may run. Where it `isRemote`, statements that begin before earlier ones are answered save
+ * round trips, and none of them runs once one has failed.
+ */
+export type Executor = { query: RunQuery; executeMany: ExecuteMany; isRemote?: boolean }
 
-/** Writes all deferred values of a transaction: the latest value of each key. */
+/** Writes all deferred values of a transaction: the latest value of each key. It may run beside those of other kinds. */
 export type DeferredWrite<Key = unknown, Value = unknown> = (
   executor: Executor,
   entries: [Key, Value][],

@@ -108,6 +108,25 @@ describe.each(engines)('%s: group commit', (_, engine) => {
     expect(await listIds(store)).toEndWith('d')
   })
 
+  test('a failing deferred write waits for the others, which write nothing after the transaction', async () => {
+    const store = fresh()
+    await store.write((tx) => insertThing(tx, 'a'))
+    const insert = 'insert into things (id, count) values (?, ?)'
+    const writeBoth: DeferredWrite<string, number> = async ({ query }) => {
+      for (const id of ['b', 'c', 'd']) await query(insert, [id, 1]).catch(() => {})
+    }
+    const fail: DeferredWrite<string, number> = ({ query }, [entry]) => query(insert, entry!)
+    const [work] = await Promise.allSettled([
+      store.write(async (tx) => {
+        tx.defer(fail, 'a', 1)
+        tx.defer(writeBoth, 'b', 1)
+      }),
+    ])
+    expect(work).toHaveProperty('reason.constructor', Conflict)
+    await store.write((tx) => insertThing(tx, 'e'))
+    expect(await listIds(store)).toBe('a,e')
+  })
+
   test('exclusive work sees the deferred writes of earlier work', async () => {
     const store = fresh()
     const write: DeferredWrite<string, number> = ({ executeMany }, entries) =>

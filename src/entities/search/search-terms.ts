@@ -48,14 +48,16 @@ type TermsEntry = { terms: string; fresh: boolean }
 /**
  * Writes all words of a transaction together, because SQLite flushes them to its pages at the end of each savepoint.
  */
-const writeTerms: DeferredWrite<number, TermsEntry | undefined> = async ({ executeMany }, entries) => {
+const writeTerms: DeferredWrite<number, TermsEntry | undefined> = async ({ executeMany, isRemote }, entries) => {
   const added = entries.flatMap(([seq, terms]) => (terms ? [{ seq, ...terms }] : []))
-  await executeMany(
+  const removal = executeMany(
     DELETE_TERMS,
     added.filter(({ fresh }) => !fresh).map(({ seq }) => [seq]),
   )
-  await executeMany(
+  if (!isRemote) await removal
+  const insertion = executeMany(
     'insert into search_words (rowid, words) values (?, ?)',
     added.map(({ seq, terms }) => [seq, terms]),
   )
+  await Promise.all([removal, insertion])
 }

@@ -5,7 +5,7 @@ import type { JointWork, Tx } from '../../storage/port'
 import type { StoredEntity } from '../store/rows'
 import { insertBulk, readStoredByNames } from '../transfer/bulk-insert'
 import { SizeLimit } from '../transfer/size-limit'
-import type { ReadableTargets } from './constraints'
+import { type BlueprintFeatures, type ReadableTargets, requireFreshBlueprint } from './constraints'
 import type { EntityDraft } from './insert'
 
 /** Round trips are what is saved. Limitations count what was written before, and events name the trace of their own request. */
@@ -28,7 +28,10 @@ export function createJointly(
 }
 
 /** A change of an entity, which `apply` makes to what is stored. */
-type Change<T> = { identifier: string; apply(tx: Tx, before: StoredEntity | undefined): Promise<T> }
+type Change<T> = {
+  identifier: string
+  apply(tx: Tx, before: StoredEntity | undefined, features: Promise<BlueprintFeatures>): Promise<T>
+}
 
 /** Returns how an entity is changed together with others that wait; undefined when its checks depend on the others. */
 export function updateJointly<T>(ctx: PublicCtx, model: Model, change: Change<T>): JointWork | undefined {
@@ -41,15 +44,13 @@ export function updateJointly<T>(ctx: PublicCtx, model: Model, change: Change<T>
 }
 
 async function applyAll<T>(tx: Tx, model: Model, changes: Change<T>[]): Promise<T[] | undefined> {
-  const found = await readStoredByNames(
-    tx,
-    model,
-    changes.map(({ identifier }) => identifier),
-  )
+  const features = requireFreshBlueprint(tx, model)
+  const names = changes.map(({ identifier }) => identifier)
+  const [found] = await Promise.all([readStoredByNames(tx, model, names), features])
   const stored = changes.map(({ identifier }) => found.get(identifier))
   // The second change of an entity is one of what the first has made of it.
   if (new Set(stored.map((row) => row?.seq)).size < changes.length) return
-  const settled = await Promise.allSettled(changes.map(({ apply }, n) => apply(tx, stored[n])))
+  const settled = await Promise.allSettled(changes.map(({ apply }, n) => apply(tx, stored[n], features)))
   return settled.map((one) => {
     if (one.status === 'rejected') throw one.reason
     return one.value

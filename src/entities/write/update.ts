@@ -53,7 +53,8 @@ type EntityUpdate = { doc: ComputedDoc; comparable: Doc; by: Caller | undefined 
 >
 
 /**
- * Replaces an entity's document and owners, and the index rows that differ.
+ * Replaces an entity's document and owners, and the index rows that differ. `features` are of a blueprint that was read in
+ * the same transaction.
  * @throws StaleBlueprint, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400
  */
 export async function updateEntity(
@@ -62,9 +63,10 @@ export async function updateEntity(
   before: StoredEntity,
   { doc, comparable, by, user = before.user, workspace = before.workspace }: EntityUpdate,
   readable: ReadableTargets,
+  features: Promise<BlueprintFeatures> = requireFreshBlueprint(tx, model),
 ): Promise<ShownRow> {
   const [old, keys] = [readIndexKeys(before, model), toIndexKeys(model, doc)]
-  const observed = await requireFreshBlueprint(tx, model)
+  const observed = await features
   await assertWithinLimits(tx, model, { user, workspace }, keys, by, old)
   await assertUnique(tx, model, keys, by, old)
   await assertReferencesExist(tx, model, doc, comparable, readable)

@@ -35,6 +35,8 @@ const MAX_ROWS_PER_STATEMENT = { values: 500, conditions: 50 }
 /** What the statements of a bucket are made with. */
 export type BucketStatements = { statements: Statements; inserts?: BatchInserts }
 
+type RunStatement = (statement: Statement, params?: unknown[]) => Promise<StatementResult>
+
 /**
  * Runs a statement for many rows, and returns what it returns for them. Insertions and deletions by key are combined;
  * other statements are pipelined.
@@ -44,6 +46,7 @@ export async function runMany(
   sql: string,
   rows: unknown[][],
   { statements, inserts }: BucketStatements = { statements: new Statements() },
+  run: RunStatement = (statement, params) => runStatement(client, statement, params),
 ) {
   const pending: Promise<StatementResult>[] = []
   const maxRows = /^(insert|delete from ")/.test(sql)
@@ -52,9 +55,9 @@ export async function runMany(
   for (const chunk of toChunks(rows, maxRows)) {
     const batch = await inserts?.toStatement(client, sql, chunk)
     const multiRow = batch ? undefined : toMultiRow(sql, chunk.length)
-    if (batch) pending.push(runStatement(client, statements.of(batch.sql), batch.params))
-    else if (multiRow) pending.push(runStatement(client, statements.translate(multiRow), chunk.flat()))
-    else pending.push(...chunk.map((row) => runStatement(client, statements.translate(sql), row)))
+    if (batch) pending.push(run(statements.of(batch.sql), batch.params))
+    else if (multiRow) pending.push(run(statements.translate(multiRow), chunk.flat()))
+    else pending.push(...chunk.map((row) => run(statements.translate(sql), row)))
   }
   const settled = await Promise.allSettled(pending)
   return settled.flatMap((one) => {

@@ -3,9 +3,10 @@ import { notFound } from '../../../core/problem'
 import { Busy, TenantMoved, TransactionAborted, toStorageError } from '../../errors'
 import type { Executor } from '../../port'
 import type { WrittenRows } from './auto-analyze'
-import { type BucketStatements, runMany, runQuery, runStatement, writtenTable } from './query'
+import { type BucketStatements, runMany, runQuery, writtenTable } from './query'
 import type { ReadQuery } from './read-batcher'
 import { type GroupedStatement, runGroup, type Statements } from './statement-group'
+import { StatementQueue } from './statement-queue'
 
 const MAX_TRANSACTION_ATTEMPTS = 3
 const COMMITS_PER_CLEANUP = 500
@@ -99,24 +100,29 @@ export class Transactions {
     let isCommitting = false
     try {
       await this.withConnection(async (client) => {
+        const queue = new StatementQueue(client)
         try {
           await beginTransaction(client, start)
           await work({
+            isRemote: true,
             async query(sql, params) {
-              const result = await runStatement(client, statements.statements.translate(sql), params)
+              const result = await queue.run(statements.statements.translate(sql), params)
               countRows(sql, result.written)
               return result.rows
             },
             executeMany(sql, rows) {
               countRows(sql, rows.length)
-              return runMany(client, sql, rows, statements)
+              return runMany(client, sql, rows, statements, queue.run)
             },
           })
           isCommitting = true
-          const commitNote = runStatement(client, statements.statements.of(INSERT_COMMIT_SQL), [key])
-          // The next clean-up removes the rest.
-          if (++this.#commits % COMMITS_PER_CLEANUP === 0) client.query(CLEANUP_SQL).catch(() => {})
-          const [, { command }] = await Promise.all([commitNote, client.query('commit')])
+          const [, { command }] = await sendTogether(client, () => {
+            const commitNote = queue.run(statements.statements.of(INSERT_COMMIT_SQL), [key])
+            queue.send()
+            // The next clean-up removes the rest.
+            if (++this.#commits % COMMITS_PER_CLEANUP === 0) client.query(CLEANUP_SQL).catch(() => {})
+            return Promise.all([commitNote, client.query('commit')])
+          })
           // PostgreSQL answers the COMMIT of a failed transaction with a rollback, without an error.
           if (command !== 'COMMIT') throw new Error('The transaction had already failed.')
         } catch (error) {
