@@ -73,7 +73,7 @@ async function* scanGroups(
   const selectList = commaList([...selected, fragment(`count(*), min(${entity})`)])
   const groups = selected.map((_, at) => at + 1).join(', ')
   for await (const { conditions } of splitIntoRanges(db, rows)) {
-    const inRange = and([matching, ...conditions])
+    const inRange = and([...conditions, matching])
     const accepted = filter && (await findAccepted(db, { ...rows, entity, where: inRange }, filter))
     if (accepted?.length === 0) continue
     const where = and([inRange, ...(accepted ? [oneOf(entity, accepted)] : [])])

@@ -226,7 +226,7 @@ export async function readCompoundRows(
     const past = after.length
       ? [fragment(`(${by.join(', ')}) ${sign} (${by.map(() => '?').join(', ')})`, ...after)]
       : []
-    const { sql, params } = and([rows, ...past])
+    const { sql, params } = and([...past, rows])
     const ordered = `from entity_index i where ${sql} order by ${sortBy(by)} limit ? offset ?`
     if (rest) return readFirstMatching(ordered, params, limit, skip)
     // Not by a join, which PostgreSQL would turn round when it expects few rows.
@@ -287,7 +287,7 @@ export async function readSortedByTime(
   if ((await estimateRows(db, 'entity_index i', where, thresholds.sortedByTime)) === thresholds.sortedByTime) return
   const { descending } = query.order[0]!
   const past = position ? [fragment(`(i.created, i.entity) ${descending ? '<' : '>'} (?, ?)`, ...position)] : []
-  const { sql, params } = and([where, ...past])
+  const { sql, params } = and([...past, where])
   const order = ['created', 'seq'].map((column) => `n.${column} ${descending ? 'desc' : 'asc'}`).join(', ')
   const index = `select i.created as created, i.entity as seq from entity_index i where ${sql}`
   const sorted = `select n.created, n.seq from (${index}) as n order by ${order} limit ? offset ?`

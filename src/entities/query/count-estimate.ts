@@ -23,7 +23,7 @@ export async function estimateCount(db: Db, model: Model, rowScope: RowScope, qu
   if (scan.by === 'values') return { count: await countRowsWhere(db, rows, rows.matching), isEstimated: false }
   let [counted, read] = [0, 0]
   for await (const { conditions, rows: size } of splitIntoRanges(db, rows)) {
-    counted += await countRowsWhere(db, rows, and([rows.matching, ...conditions]))
+    counted += await countRowsWhere(db, rows, and([...conditions, rows.matching]))
     if (size === undefined) return { count: counted, isEstimated: false }
     read += size
     if (counted > thresholds.exactCount || read > thresholds.countedRows) break
@@ -39,10 +39,10 @@ export async function estimateCount(db: Db, model: Model, rowScope: RowScope, qu
 async function sampleCount(db: Db, rows: ScanPassage): Promise<number> {
   let estimated = 0
   for await (const { conditions, rows: size } of splitIntoRanges(db, { ...rows, size: thresholds.slice })) {
-    const slice = and([rows.where, ...conditions])
+    const slice = and([...conditions, rows.where])
     const sample = await splitIntoRanges(db, { ...rows, where: slice, size: thresholds.sample }).next()
     const { conditions: inSample = [], rows: sampled } = sample.value ?? {}
-    const matching = await countRowsWhere(db, rows, and([rows.matching, ...conditions, ...inSample]))
+    const matching = await countRowsWhere(db, rows, and([...inSample, ...conditions, rows.matching]))
     // A slice that is shorter than a sample is counted.
     estimated += sampled ? (matching / sampled) * (size ?? (await countRowsWhere(db, rows, slice))) : matching
   }

@@ -84,6 +84,6 @@ async function countScan(db: Db, model: Model, scan: Scan, rowScope: RowScope, c
     Number((await db.query(`select count(*) from ${rows.from} where ${sql}`, params))[0]![0])
   if (scan.by === 'values') return countOf(matching)
   let counted = 0
-  for await (const { conditions } of splitIntoRanges(db, rows)) counted += await countOf(and([matching, ...conditions]))
+  for await (const { conditions } of splitIntoRanges(db, rows)) counted += await countOf(and([...conditions, matching]))
   return counted
 }

@@ -205,7 +205,7 @@ export async function* scanIds(
   const order = by.map((one) => `${one} ${descending ? 'desc' : 'asc'}`).join(', ')
   const size = test ? thresholds.rows : thresholds.slice
   for await (const { conditions } of splitIntoRanges(db, { from, where, by, descending, size, first })) {
-    const { sql, params } = and([where, ...conditions, ...(test ? [test] : [])])
+    const { sql, params } = and([...conditions, where, ...(test ? [test] : [])])
     const rows = `select ${entity} as seq from ${from} where ${sql} order by ${order}`
     // As one text, because a row per entity would take more time and memory than everything else.
     const [joined] = await db.query(`select group_concat(cast(n.seq as text), ',') from (${rows}) as n`, params)

@@ -87,5 +87,5 @@ function startAt(
     isIndexOrder && position.length === source.by.length
       ? fragment(`(${source.by.join(', ')}) ${sign} (${position.map(() => '?').join(', ')})`, ...position)
       : fragment(`${source.by[0]} ${sign}= ?`, position[0])
-  return { ...source, where: and([source.where, past]) }
+  return { ...source, where: and([past, source.where]) }
 }

@@ -58,7 +58,7 @@ async function findWithoutIndex(
   const text = valueSql(target)
   const matching = new Set<string>()
   for await (const { conditions } of splitIntoRanges(db, { from, where, by: ['e.created', 'e.seq'] })) {
-    const { sql, params } = and([where, ...conditions])
+    const { sql, params } = and([...conditions, where])
     const rows = await db.query(`select ${text.sql}, e.seq from ${from} where ${sql}`, [...text.params, ...params])
     for (const [key, entity] of rows as [string | null, number][])
       if (key !== null && !matching.has(key) && (await isMatch(db, target, pattern, key, entity))) matching.add(key)
@@ -103,13 +103,13 @@ async function* readTexts(db: Db, source: TextSource, prefix: string): AsyncGene
   const isWanted = prefixSql(source, prefix)
   if (unsorted) {
     for await (const { conditions } of splitIntoRanges(db, { from, where, by: ['e.created', 'e.seq'] })) {
-      const { sql, params } = and([where, ...conditions, isWanted])
+      const { sql, params } = and([...conditions, where, isWanted])
       yield (await db.query(`select ${of} from ${from} where ${sql}`, params)).flat() as string[]
     }
     return
   }
   for (let after: SqlFragment[] = []; ; ) {
-    const { sql, params } = and([where, isWanted, ...after])
+    const { sql, params } = and([...after, where, isWanted])
     const rows = (await db.query(
       `select s.value, count(*) from (select ${of} as value from ${from} where ${sql} order by ${of} limit ?) as s
        group by s.value order by s.value`,

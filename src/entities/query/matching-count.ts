@@ -59,9 +59,9 @@ async function countFiltered(db: Db, model: Model, rowScope: RowScope, query: Qu
   const literals = filter.literal && hasEntities(rows.from) ? new LiteralScan(filter.literal) : undefined
   let counted = 0
   for await (const { conditions } of splitIntoRanges(db, rows)) {
-    const near = await literals?.find(db, rows.from, and([matching, ...conditions]))
+    const near = await literals?.find(db, rows.from, and([...conditions, matching]))
     if (near && !near.length) continue
-    const { sql, params } = and([matching, ...conditions, ...(near ? [oneOf('e.seq', near)] : [])])
+    const { sql, params } = and([...conditions, matching, ...(near ? [oneOf('e.seq', near)] : [])])
     const read = await db.query(`select ${columns.join(', ')} from ${rows.from} where ${sql}`, params)
     counted += (await filter.test(db, read, 0)).filter(Boolean).length
   }

@@ -16,7 +16,10 @@ export type RangeSource = {
   start?: unknown[]
 }
 
-/** The conditions that hold only for the rows of one slice, and their number, which is unknown for the last slice. */
+/**
+ * The conditions that hold only for the rows of one slice, and their number, which is unknown for the last slice. They come
+ * first in a statement: of two bounds in the order of an index, SQLite begins at the first, and reads up to the other.
+ */
 export type RowRange = { conditions: SqlFragment[]; rows?: number }
 
 /** Splits the rows into consecutive slices, and yields to other requests after each. */
@@ -32,7 +35,7 @@ export async function* splitIntoRanges(
       : fragment(`${columns} ${sign} ?`, ...end)
   let after = start ? [compare(descending ? '<' : '>', start)] : []
   for (let rows = Math.min(first, size); ; rows = Math.min(size, rows * 8)) {
-    const remaining = and([where, ...after])
+    const remaining = and([...after, where])
     const last = `select ${columns} from ${from} where ${remaining.sql} order by ${order} limit 1 offset ?`
     const [end] = await db.query(last, [...remaining.params, rows - 1])
     yield end ? { conditions: [...after, compare(descending ? '>=' : '<=', end)], rows } : { conditions: after }
@@ -58,7 +61,7 @@ export async function countRows(db: Db, rows: Pick<RangeSource, 'from' | 'where'
   if (few !== undefined) return few
   let counted = 0
   for await (const { conditions, rows: size } of splitIntoRanges(db, { ...rows, size: thresholds.slice })) {
-    const { sql, params } = and([rows.where, ...conditions])
+    const { sql, params } = and([...conditions, rows.where])
     counted += size ?? Number((await db.query(`select count(*) from ${rows.from} where ${sql}`, params))[0]![0])
   }
   return counted

@@ -142,7 +142,7 @@ async function findLatest(request: RankedRequest, scan: Scan, where: SqlFragment
     descending: true,
     first: FIRST_RANGE_ROWS + 2 * (skip + limit),
   })) {
-    const range = [...where, ...conditions]
+    const range = [...conditions, ...where]
     if (skip) {
       const { sql, params } = and(range)
       const [[counted] = []] = await db.query(`select count(*) from ${scan.from} where ${sql}`, params)

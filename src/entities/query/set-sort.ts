@@ -88,7 +88,7 @@ async function findFirstIds({ db, model, orders, query }: SetSort, ids: IdSet, l
 const startAfter = (source: IndexSource, descending: boolean, at: SortPosition[number] = null): IndexSource =>
   at === null
     ? source
-    : { ...source, where: and([source.where, fragment(`${source.by[0]} ${descending ? '<' : '>'} ?`, at)]) }
+    : { ...source, where: and([fragment(`${source.by[0]} ${descending ? '<' : '>'} ?`, at), source.where]) }
 
 /**
  * Sorts the found entities when the index does not have the rest of the order: each group of one value is sorted by the

@@ -42,7 +42,6 @@ async function findFirstPlaces(
   const isUniform = terms.every(({ descending }) => descending === terms[0]!.descending)
   const isByTime = scan.by === 'time' && query.order.length === 1 && isCreated(query.order[0]!.target) && isUniform
   const after = position && !isByTime ? [afterPositionSql(terms, position)] : []
-  // Of two conditions about the order of an index, SQLite begins at the first place that either admits.
   const source = isByTime ? { ...rows, start: position, descending: terms[0]!.descending, first: FIRST_ROWS } : rows
   const selected = commaList([...terms.map(({ of }) => of), ...(filter?.columns ?? []).map((one) => fragment(one))])
   const order = orderBySql(terms)
@@ -52,7 +51,7 @@ async function findFirstPlaces(
     // The places found so far leave room only for earlier ones.
     const worst = first.length === limit ? first.at(-1) : undefined
     if (isByTime && worst) break
-    const wanted = [matching, ...range.conditions, ...after]
+    const wanted = [...range.conditions, matching, ...after]
     const near = await literals?.find(db, rows.from, and(wanted))
     if (near && !near.length) continue
     const { sql, params } = and([...wanted, ...(near ? [oneOf('e.seq', near)] : [])])
