@@ -106,7 +106,8 @@ export class EntityCache {
   /** Keeps an entity by its number, its identifier, and the name that it was asked for by. */
   keep(entity: CachedEntity, name: Name = entity.seq) {
     const characters = ENTITY_CHARACTERS + (entity.text?.length ?? 0)
-    if (characters > MAX_CHARACTERS) return
+    // A cache that was cleared meanwhile would keep it, and its room, forever.
+    if (characters > MAX_CHARACTERS || !latestCaches.has(this)) return
     // All names together, so that a change finds every entity by its number.
     this.#recent.set(entity.seq, entity).set(entity.identifier, entity).set(name, entity)
     this.#characters += characters

@@ -236,6 +236,24 @@ describe('reads of cached entities', () => {
     expect(await readAt(db, [1], position())).toEqual(new Map([[1, '2']]))
   })
 
+  test('entities that are read while their cache is cleared take no room of others', async () => {
+    const { db, change, position, state } = createDb(true)
+    const large = { ...format, write: (shown: string) => shown.padEnd(60_000) }
+    change(1, 1)
+    const readOf = (model: Model) => beginCachedReads(db, model, large)!.read('seq', [1], [position()])
+    // Together more than all caches may hold, of blueprints that are never read again.
+    for (let n = 0; n < 300; n++) {
+      const reads = readOf({ ...model, _id: `gone${n}` } as Model)
+      for (let checks = 0; checks < 2; checks++) clearIdleCaches()
+      await reads
+    }
+    const models = ['one', 'two'].map((_id) => ({ ...model, _id }) as Model)
+    for (const one of models) await readOf(one)
+    const before = state.read.length
+    for (const one of models) await readOf(one)
+    expect(state.read).toHaveLength(before)
+  })
+
   test('reads of another process read the changes once for all lists that wait for them', async () => {
     const { db, change, position } = createDb(true)
     for (const entity of [1, 2]) change(entity, 1)
