@@ -17,11 +17,11 @@ export async function beginPlainRead(
   signal: AbortSignal,
 ): Promise<(() => void) | undefined> {
   while (await isMissing()) {
-    const reads = readsByIndex.get(index) ?? { running: 0, check: undefined }
-    readsByIndex.set(index, reads)
     // The read itself notices that its client is gone.
     if (signal.aborted) return () => {}
+    const reads = readsByIndex.get(index) ?? { running: 0, check: undefined }
     if (reads.running < MAX_PLAIN_READS) {
+      readsByIndex.set(index, reads)
       reads.running++
       return () => {
         if (--reads.running === 0) readsByIndex.delete(index)

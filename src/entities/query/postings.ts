@@ -13,7 +13,12 @@ const READ_AFTER_SEARCHES = 3
 
 /** How many searches asked for a term since the last change, and the entities that have it, latest first. */
 type Term = { searches: number; entities?: Float64Array }
-type Terms = { byText: Map<string, Term>; entities: number }
+type Terms = {
+  byText: Map<string, Term>
+  entities: number
+  /** The entities of terms are read one after the other, because each may have many. */
+  reads: Promise<void>
+}
 
 /**
  * Returns the numbers of the entities that have all words of a search, latest first, from lists in memory of the entities
@@ -27,42 +32,46 @@ export async function intersectPostings(
   { before = Number.POSITIVE_INFINITY, limit }: { before?: number; limit: number },
 ): Promise<number[] | undefined> {
   if (!search || search.includes('*')) return
-  const readTerms = () =>
+  const readTerms = (db: Db) =>
     readUntilChange(
       db,
       model,
       'postings',
-      async (): Promise<Terms> => ({ byText: new Map(), entities: 0 }),
+      async (): Promise<Terms> => ({ byText: new Map(), entities: 0, reads: Promise.resolve() }),
       () => KEPT_CHARACTERS,
     )
-  const terms = await readTerms()
+  const [terms, origin] = [await readTerms(db), db.origin ?? db]
+  const isCurrent = async () => (await readTerms(origin)) === terms
   const found = search.split(TERM_SEPARATOR).map((word) => {
     const term = terms.byText.get(word) ?? { searches: 0 }
     if (terms.byText.size < MAX_TERMS) terms.byText.set(word, term)
     // Not as part of this search, which would be costly.
-    if (++term.searches === READ_AFTER_SEARCHES) readEntities(db.origin ?? db, word, terms, term).catch(() => {})
+    if (++term.searches === READ_AFTER_SEARCHES)
+      terms.reads = terms.reads.then(() => readEntities(origin, word, terms, term, isCurrent)).catch(() => {})
     return term.entities
   })
   const lists = found.filter((entities) => entities !== undefined)
   return lists.length === found.length ? intersect(lists, before, limit) : undefined
 }
 
-/** Reads the entities of a term in slices. What changes meanwhile ends the use of `terms`. */
-async function readEntities(db: Db, word: string, terms: Terms, term: Term) {
+/** Reads the entities of a term in slices, unless something changes meanwhile, which ends the use of `terms`. */
+async function readEntities(db: Db, word: string, terms: Terms, term: Term, isCurrent: () => Promise<boolean>) {
   const entities: number[] = []
-  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+  for (let before = Number.MAX_SAFE_INTEGER; await isCurrent(); ) {
     const { sql, params } = and([matchSql(word), fragment('w.rowid < ?', before)])
     const select = `select w.rowid from ${SEARCH_WORDS_TABLE} where ${sql} order by w.rowid desc limit ?`
     const rows = await db.query(select, [...params, ENTITIES_PER_READ])
     for (const [entity] of rows) entities.push(Number(entity))
     // Most entities have such a term, so that looking at the latest ones finds it.
     if (terms.entities + entities.length > MAX_KEPT_ENTITIES || entities.length > MAX_ENTITIES) return
-    if (rows.length < ENTITIES_PER_READ) break
+    if (rows.length < ENTITIES_PER_READ) {
+      term.entities = Float64Array.from(entities)
+      terms.entities += entities.length
+      return
+    }
     before = entities.at(-1)!
     await db.yieldToOthers()
   }
-  term.entities = Float64Array.from(entities)
-  terms.entities += entities.length
 }
 
 const ENTITIES_PER_READ = 2_000

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { getModel } from '../../../src/blueprints/blueprints'
+import type { Model } from '../../../src/blueprints/model'
 import { intersectPostings } from '../../../src/entities/query/postings'
+import type { Db } from '../../../src/storage/port'
 import { seededRandom } from '../../blueprints/seeded-random'
 import { databaseUrl } from '../../storage/engines'
 import { waitUntil } from '../../wait-until'
@@ -62,3 +64,38 @@ test.skipIf(!!databaseUrl)(
     })
   },
 )
+
+/** Returns a database in which so many entities have each term, and the terms that were read from it, each as often as it was. */
+function createTermsDb(entities: number) {
+  const state = { changes: 1, read: [] as string[] }
+  const query: Db['query'] = async (sql, [term, before, limit] = []) => {
+    if (sql.includes('tracked_blueprints')) return [[1, state.changes]]
+    state.read.push(term as string)
+    const last = Math.min(entities, (before as number) - 1)
+    return Array.from({ length: Math.min(limit as number, last) }, (_, n) => [last - n])
+  }
+  return { state, db: { query, yieldToOthers: () => Bun.sleep(0) } as unknown as Db }
+}
+
+const model = { _id: 'one', key: 'things', version: 1, form: 0 } as Model
+const SEARCHES = 3 // that have a term read
+
+test('the terms of searches are read one after the other', async () => {
+  const { db, state } = createTermsDb(5_000)
+  const search = (terms: string) => intersectPostings(db, model, terms, { limit: 2 })
+  for (let n = 0; n < SEARCHES; n++) await search('a AND b AND c')
+  await waitUntil(async () => await search('a AND b AND c'))
+  expect(await search('a AND b AND c')).toEqual([5_000, 4_999])
+  expect(state.read).toEqual(['a', 'b', 'c'].flatMap((term) => [term, term, term]))
+})
+
+test('terms are not read any more once an entity has changed', async () => {
+  const { db, state } = createTermsDb(5_000)
+  const search = (terms: string) => intersectPostings(db, model, terms, { limit: 2 })
+  for (let n = 0; n < SEARCHES; n++) await search('a AND b AND c')
+  state.changes++
+  for (let n = 0; n < SEARCHES; n++) await search('d')
+  await waitUntil(async () => await search('d'))
+  expect(state.read.filter((term) => term !== 'd').length).toBeLessThan(3)
+  expect(state.read.filter((term) => term === 'd')).toHaveLength(3)
+})
