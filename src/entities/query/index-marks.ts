@@ -28,7 +28,7 @@ const MARKS_PER_TURN = 32
  */
 export async function countByMarks(db: Db, model: Model, at: SqlFragment, where: SqlFragment) {
   const name = `marks ${thresholds.marked} ${at.sql} ${JSON.stringify(at.params)}`
-  const readPlace = () =>
+  const readPlace = (db: Db) =>
     readUntilChange(
       db,
       model,
@@ -36,22 +36,27 @@ export async function countByMarks(db: Db, model: Model, at: SqlFragment, where:
       async (): Promise<Place> => ({ counts: 0 }),
       () => PLACE_CHARACTERS,
     )
-  const place = await readPlace()
+  const [place, origin] = [await readPlace(db), db.origin ?? db]
+  const isCurrent = async () => (await readPlace(origin)) === place
   // Not as part of this read, which would be costly.
-  if (++place.counts === UNMARKED_COUNTS) readMarks(db.origin ?? db, at, place).catch(() => {})
+  if (++place.counts === UNMARKED_COUNTS) readMarks(origin, at, place, isCurrent).catch(() => {})
   const { marks } = place
   if (!marks) return
   const [first, last] = await Promise.all([findRow(db, where, 'asc'), findRow(db, where, 'desc')])
   const countRowsUpTo = (row: IndexRow | undefined) => row && countUpTo(db, at, marks, row)
   const [before = 1, upTo = 0] = await Promise.all([countRowsUpTo(first), countRowsUpTo(last)])
   const count = upTo - before + 1
-  return (await readPlace()) === place ? count : undefined
+  return (await isCurrent()) ? count : undefined
 }
 
-async function readMarks(db: Db, at: SqlFragment, place: Place) {
+/** Reads the marks of a place, unless an entity changes meanwhile, which ends their use. */
+async function readMarks(db: Db, at: SqlFragment, place: Place, isCurrent: () => Promise<boolean>) {
   const marks: IndexRow[] = []
   for (let after: SqlFragment[] = []; marks.length <= MAX_MARKS; ) {
-    if (marks.length % MARKS_PER_TURN === 0) await db.yieldToOthers()
+    if (marks.length % MARKS_PER_TURN === 0) {
+      await db.yieldToOthers()
+      if (!(await isCurrent())) return
+    }
     const { sql, params } = and([at, ...after])
     const skipped = marks.length ? thresholds.marked - 1 : 0
     const next = `select ${COLUMNS} from entity_index i where ${sql} order by ${orderBy('asc')} limit 1 offset ${skipped}`
