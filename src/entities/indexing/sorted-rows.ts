@@ -5,9 +5,11 @@ const ROWS_PER_RUN = 5_000 // what is sorted at once
 /** Rows in the order of the index, so that those which are inserted one after the other lie side by side. */
 export class SortedRows {
   #added: EntityRow[] = []
+  #texts = new Map<string, string>()
   #runs: { rows: EntityRow[]; next: number }[] = []
 
   add(rows: EntityRow[]) {
+    for (const row of rows) row.path = this.#shareText(row.path)
     this.#added.push(...rows)
     if (this.#added.length >= ROWS_PER_RUN) this.#sortAdded()
   }
@@ -25,6 +27,13 @@ export class SortedRows {
     return taken
   }
 
+  /** Returns a text that is the same in memory for all rows that have it, so that comparing it with itself is quick. */
+  #shareText(text: string): string {
+    const shared = this.#texts.get(text)
+    if (shared === undefined) this.#texts.set(text, text)
+    return shared ?? text
+  }
+
   #sortAdded() {
     this.#runs.push({ rows: this.#added.sort(compareRows), next: 0 })
     this.#added = []
@@ -38,4 +47,4 @@ const compareRows = (one: EntityRow, other: EntityRow) =>
   one.created - other.created ||
   one.entity - other.entity
 
-const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0)
+const compare = (one: string, other: string) => (one === other ? 0 : one < other ? -1 : 1)

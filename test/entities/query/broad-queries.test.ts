@@ -87,6 +87,17 @@ test.each([
   })
 })
 
+test('a statement has the place where the slice before ended first, where SQLite begins to read', async () => {
+  const { origin, path, as } = await fixture
+  await withThresholds('small', async () => {
+    const query = 'updated[$gte]=2020-01-01T00:00:00Z&note=none&$sort=identifier&$limit=2'
+    const statements = await recordStatements(origin, () => as('user').get(`${path}?${query}`))
+    const placed = statements.filter((one) => one.includes('(e.updated, e.created, e.seq) >'))
+    expect(placed.length, statements.join('\n')).toBeGreaterThan(2)
+    for (const one of placed) expect(one).toMatch(/ where \(e\.updated, e\.created, e\.seq\) > .* and e\.updated >= /)
+  })
+})
+
 test.each<[query: string, expected: string[]]>([
   ['$q=word&$skip=50&$limit=4', byNumber.toReversed().slice(50)],
   [
