@@ -35,6 +35,8 @@ const ENTITY_CHARACTERS = 200 // what an entity takes beside its text
 const MAX_CHANGES = 1_000
 /** When fewer of so many entities are found in a full cache, so many reads skip it: they take one statement less. */
 const [COUNTED_ENTITIES, MIN_FOUND, SKIPPED_READS] = [500, 150, 500]
+/** Of a remote database, these skip any cache, for so many reads as were counted, because each would take a message more. */
+const [MIN_FOUND_REMOTE, SKIPS_PER_READ_REMOTE] = [350, 20]
 /** So many reads of single entities make their changes worth tracking. */
 const MIN_UNTRACKED_READS = 100
 
@@ -53,6 +55,7 @@ export class EntityCache {
   #earlierCharacters = 0
   #found = 0
   #missing = 0
+  #countedReads = 0
   #skippedReads = 0
 
   /** Has the next reads skip the cache. */
@@ -68,13 +71,15 @@ export class EntityCache {
   }
 
   /** Counts how many entities were found here, and how many were not. When few are, the next reads skip the cache. */
-  countHits(found: number, missing: number) {
-    if (!this.#earlier.size) return
+  countHits(found: number, missing: number, isRemote = false) {
+    if (!isRemote && !this.#earlier.size) return
     this.#found += found
     this.#missing += missing
+    this.#countedReads++
     if (this.#found + this.#missing < COUNTED_ENTITIES) return
-    if (this.#found < MIN_FOUND) this.skipReads(SKIPPED_READS)
-    this.#found = this.#missing = 0
+    if (this.#found < (isRemote ? MIN_FOUND_REMOTE : MIN_FOUND))
+      this.skipReads(isRemote ? SKIPS_PER_READ_REMOTE * this.#countedReads : SKIPPED_READS)
+    this.#found = this.#missing = this.#countedReads = 0
   }
 
   isAt = ({ started, number }: ChangePosition) => this.position.started === started && this.position.number === number

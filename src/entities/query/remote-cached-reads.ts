@@ -38,7 +38,7 @@ export function createRemoteReads({ db, origin, model, cache, columns, toEntity 
         if (text === undefined || !isUpTo(readAt!, position)) missing.push(name)
         else texts.set(name, text)
       }
-      cache.countHits(texts.size, missing.length)
+      cache.countHits(texts.size, missing.length, true)
       if (!missing.length) return texts
       const ofBlueprint = by === 'seq' ? isOfBlueprintSql(model) : fragment('e.blueprint = ?', model.code)
       const { sql, params } = and([ofBlueprint, oneOf(`e.${by}`, missing)])
