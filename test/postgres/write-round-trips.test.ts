@@ -4,6 +4,7 @@ import { Statement } from '../../src/storage/engines/postgres/statement-group'
 import { StatementQueue } from '../../src/storage/engines/postgres/statement-queue'
 import { Conflict } from '../../src/storage/errors'
 import { databaseUrl } from '../storage/engines'
+import { createTestTenant } from '../test-tenant'
 
 describe.skipIf(!databaseUrl)('the statements of a transaction on PostgreSQL', () => {
   const client = new pg.Client({ connectionString: databaseUrl, pipeline: true })
@@ -55,5 +56,17 @@ describe.skipIf(!databaseUrl)('the statements of a transaction on PostgreSQL', (
     const { result, pieces } = await runAndRecord(({ run }) => Promise.all(values.map((value) => run(echo, [value]))))
     expect(result.map(({ rows }) => rows)).toEqual(values.map((value) => [[value]]))
     expect(pieces).toHaveLength(3)
+  })
+
+  test('a statement that begins beside a failure does not run once the transaction is rolled back', async () => {
+    const { tenant } = await createTestTenant()
+    let beside: Promise<unknown> | undefined
+    const work = tenant.write(async (tx) => {
+      await tx.query('select 1')
+      beside = tx.query('select current_user').catch((error) => error)
+      throw new Error('It fails.')
+    })
+    expect(await work.catch((error) => error.message)).toBe('It fails.')
+    expect(await beside).toBeInstanceOf(Error)
   })
 })

@@ -11,11 +11,13 @@ const AWAITED_PROMISES = 10 // one after the other, for which statements wait th
 /** Sends the statements that a transaction begins together in one piece, so that both sides wake up once for all. */
 export class StatementQueue {
   #waiting: WaitingStatement[] = []
+  #hasEnded = false
 
   constructor(private client: pg.ClientBase) {}
 
   /** Runs a statement, after those that are queued. @throws the error as one of `errors.ts`, also that of one before it */
   run = (statement: Statement, params?: unknown[]): Promise<StatementResult> => {
+    if (this.#hasEnded) return Promise.reject(transactionEnded())
     const waiting = { ...Promise.withResolvers<StatementResult>(), statement, params }
     this.#waiting.push(waiting)
     if (this.#waiting.length === 1) this.#sendSoon()
@@ -34,6 +36,12 @@ export class StatementQueue {
     if (group.length) this.#runGroup(group)
   }
 
+  /** Refuses what is queued, and what comes later: after the transaction, it would run without the tenant's role. */
+  end() {
+    this.#hasEnded = true
+    for (const { reject } of this.#waiting.splice(0)) reject(transactionEnded())
+  }
+
   async #runGroup(group: WaitingStatement[]) {
     const { results, error } = await runGroup(this.client, group).catch((error) => ({ results: [], error }))
     const failure = error && toStorageError(error)
@@ -44,3 +52,5 @@ export class StatementQueue {
     }
   }
 }
+
+const transactionEnded = () => new Error('The transaction has already ended.')

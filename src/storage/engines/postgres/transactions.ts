@@ -119,6 +119,7 @@ export class Transactions {
           const [, { command }] = await sendTogether(client, () => {
             const commitNote = queue.run(statements.statements.of(INSERT_COMMIT_SQL), [key])
             queue.send()
+            queue.end()
             // The next clean-up removes the rest.
             if (++this.#commits % COMMITS_PER_CLEANUP === 0) client.query(CLEANUP_SQL).catch(() => {})
             return Promise.all([commitNote, client.query('commit')])
@@ -126,6 +127,7 @@ export class Transactions {
           // PostgreSQL answers the COMMIT of a failed transaction with a rollback, without an error.
           if (command !== 'COMMIT') throw new Error('The transaction had already failed.')
         } catch (error) {
+          queue.end()
           await client.query('rollback').catch(() => {}) // the first error counts
           throw error
         }
