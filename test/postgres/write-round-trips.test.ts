@@ -3,6 +3,7 @@ import pg from 'pg'
 import { Statement } from '../../src/storage/engines/postgres/statement-group'
 import { StatementQueue } from '../../src/storage/engines/postgres/statement-queue'
 import { Conflict } from '../../src/storage/errors'
+import { createThingsFixture, importThings, indexWords } from '../entities/fixtures'
 import { databaseUrl } from '../storage/engines'
 import { createTestTenant } from '../test-tenant'
 
@@ -68,5 +69,23 @@ describe.skipIf(!databaseUrl)('the statements of a transaction on PostgreSQL', (
     })
     expect(await work.catch((error) => error.message)).toBe('It fails.')
     expect(await beside).toBeInstanceOf(Error)
+  })
+
+  test('the words of more entities than one statement removes are found when all of them are written at once', async () => {
+    const own = await createThingsFixture([{ key: 'title', type: 'string' }])
+    const { as, path } = own
+    const count = async (word: string) =>
+      (await as('user').get(`${path}?$q=${word}&$limit=1&$count=true`)).headers.get('x-total-count')
+    const numbers = Array.from({ length: 150 }, (_, n) => n)
+    await importThings(
+      own,
+      numbers.map((n) => ({ identifier: `thing${n}`, title: 'old' })),
+    )
+    await indexWords(own)
+    expect(await count('old')).toBe('150')
+    const operations = numbers.map((n) => ({ op: 'update', identifier: `thing${n}`, data: { title: 'new' } }))
+    const changed = await as('user').post(`${path}/batch`, { operations })
+    expect([changed.status, changed.body.message]).toEqual([200, undefined])
+    expect([await count('old'), await count('new')]).toEqual(['0', '150'])
   })
 })

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { Awaitable } from '../../../core/awaitable'
 
 const MIN_BATCH_ROWS = 8 // fewer rows are as quick as values of one statement
 const PLAIN_INSERT = /^insert into (?!search_)(\w+) \(([^()]+)\) values \((?:\?, )*\?\)( returning [\w, ]+)?$/
@@ -15,14 +16,21 @@ type Statement = { sql: string; params: unknown[] }
 export class BatchInserts {
   #types = new Map<string, ColumnTypes>()
 
-  /** Returns a statement of PostgreSQL that inserts all rows; undefined when arrays cannot hold them, or they are few. */
-  async toStatement(client: pg.ClientBase, sql: string, rows: unknown[][]): Promise<Statement | undefined> {
+  /**
+   * Returns a statement of PostgreSQL that inserts all rows; undefined when arrays cannot hold them, or they are few. It
+   * returns a promise only for the first rows of a table.
+   */
+  toStatement(client: pg.ClientBase, sql: string, rows: unknown[][]): Awaitable<Statement | undefined> {
     if (rows.length < MIN_BATCH_ROWS) return
     const [, table, names, returning = ''] = PLAIN_INSERT.exec(sql) ?? []
     if (!table || !names || !rows.every((row) => row.every(isText))) return
-    const types = this.#types.get(table) ?? (await readColumnTypes(client, table))
-    this.#types.set(table, types)
-    return toArrayInsert(table, names.split(', '), types, rows, returning)
+    const toInsert = (types: ColumnTypes) => toArrayInsert(table, names.split(', '), types, rows, returning)
+    const known = this.#types.get(table)
+    if (known) return toInsert(known)
+    return readColumnTypes(client, table).then((types) => {
+      this.#types.set(table, types)
+      return toInsert(types)
+    })
   }
 }
 

@@ -53,7 +53,9 @@ export async function runMany(
     ? MAX_ROWS_PER_STATEMENT.values
     : MAX_ROWS_PER_STATEMENT.conditions
   for (const chunk of toChunks(rows, maxRows)) {
-    const batch = await inserts?.toStatement(client, sql, chunk)
+    const made = inserts?.toStatement(client, sql, chunk)
+    // Otherwise, all statements are begun at once, so that none that is begun later gets between them.
+    const batch = made instanceof Promise ? await made : made
     const multiRow = batch ? undefined : toMultiRow(sql, chunk.length)
     if (batch) pending.push(run(statements.of(batch.sql), batch.params))
     else if (multiRow) pending.push(run(statements.translate(multiRow), chunk.flat()))
