@@ -3,25 +3,25 @@ import type { Awaitable } from '../core/awaitable'
 import { BoundedMap } from '../core/bounded-map'
 import type { PublicCtx } from './context'
 
-/** Authorizes the caller of a request to a route. @throws 401, 403, 404, 409, 429 as the guard of the route */
+/** Authorizes the caller of a request. @throws 401, 403, 404, 409, 429 as the guard of the route */
 export type Admit = (request: Request, route: string) => Awaitable<PublicCtx>
 
 type Read = (ctx: PublicCtx, params: Record<string, string>, request: Request) => Awaitable<Response>
 
-/** A route with GET that the gateway answers without Elysia: its guard, and its read. */
+/** A GET route that the gateway answers without Elysia. */
 export type DirectRead = { route: string; admit: Admit; read: Read }
 
-/** A direct read, with the values of the parameters in its path. */
+/** A direct read and its path parameters. */
 export type FoundRead = { direct: DirectRead; params: Record<string, string> }
 
 const [ADMIT, READ] = [Symbol('admit'), Symbol('read')]
 
-/** Adds to the hook of a guard what the hook does, for whoever answers the route without Elysia. */
+/** Attaches the function of a guard to its hook, so that the gateway can call it without Elysia. */
 export const withAdmission = <Hook extends object>(hook: Hook, admit: Admit) => Object.assign(hook, { [ADMIT]: admit })
 
 /**
- * Returns the handler of a read that needs nothing but the context of its caller, its path and the request, and returns a
- * complete response. So the gateway can answer it without Elysia, which takes as long as a read from memory.
+ * Marks a handler that needs only its caller's context, its path and the request, and returns a complete response. The gateway
+ * calls it without Elysia, which takes as long as a read from memory.
  */
 export const readDirectly = (read: Read) =>
   Object.assign(
@@ -31,8 +31,8 @@ export const readDirectly = (read: Read) =>
   )
 
 /**
- * Returns a function that finds the direct read of a path by the table of routes, with the values of its parameters.
- * @throws an error for a direct read without a guard, or whose route validates what the read does not get
+ * Returns a function that finds the direct read of a path by the table of routes.
+ * @throws an error for a direct read without a guard, or whose route validates values that the read does not get
  */
 export function createDirectReadFinder({ routes, router }: AnyElysia) {
   const reads = new Map<object, DirectRead>()
@@ -45,7 +45,7 @@ export function createDirectReadFinder({ routes, router }: AnyElysia) {
       throw new Error(`${path} cannot be read directly.`)
     reads.set(found.store, { route: path, admit, read })
   }
-  // What ends the path of any route may belong to another route than a name in its place does.
+  // A name that equals the last part of a route's path may lead to that route.
   const endings = new Set(routes.map(({ path }) => lastPartOf(path)))
   const collections = new BoundedMap<string, Collection>(MAX_KNOWN_COLLECTIONS)
   return (path: string): FoundRead | undefined => {
@@ -67,7 +67,7 @@ export function createDirectReadFinder({ routes, router }: AnyElysia) {
 const lastPartOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
 const MAX_KNOWN_COLLECTIONS = 1_000
-/** What the path of a collection leads to, whose reads differ by the value of one parameter: the router takes longer. */
+/** The read of a collection's path, cached because the router takes longer. Only the last parameter varies. */
 type Collection = FoundRead & { parameter: string }
 
 const findAdmission = (hooks: { fn: { [ADMIT]?: Admit } }[] | undefined) =>

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { config, configSources } from '../config'
-import { endStartPolicy } from '../core/jit-policy'
+import { enableJit } from '../core/jit-policy'
 import { getErrorChain } from '../core/log'
 import { type FieldError, Problem } from '../core/problem'
 import type { ChangeReport } from '../definitions/push'
@@ -30,7 +30,7 @@ export const dev = new Command('dev')
     await openSecrets(envFile)
     applyDevelopmentDefaults()
     await startServer({})
-    endStartPolicy()
+    enableJit()
     const { getDefaultTenantId, getTenant } = await import('../tenancy/tenants')
     const id = tenant ?? (config.ATOLL_DEFAULT_TENANT || (await getDefaultTenantId()) || DEFAULT_TENANT)
     await createIfMissing(id)

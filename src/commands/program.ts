@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { version } from '../../package.json'
 import { config, logFormat } from '../config'
-import { endStartPolicy } from '../core/jit-policy'
+import { enableJit } from '../core/jit-policy'
 import { formatLogAs, setLogLevel } from '../core/log'
 import { describeTimeZones } from '../core/time-zone'
 import { backup } from './backup'
@@ -47,7 +47,7 @@ export function createProgram() {
     )
     .hook('preAction', requireRemoteCommand)
     .hook('preAction', (_, command) => {
-      if (command !== serve && command !== dev) endStartPolicy()
+      if (command !== serve && command !== dev) enableJit()
     })
     .addHelpText('after', HELP_EXAMPLES)
     .addCommand(serve)

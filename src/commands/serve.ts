@@ -3,7 +3,7 @@ import { Command, Option } from 'commander'
 import { version } from '../../package.json'
 import { config, hasSeveralProcesses } from '../config'
 import { ConfigError } from '../core/config-error'
-import { endStartPolicyWithWork } from '../core/jit-policy'
+import { enableJitUnderLoad } from '../core/jit-policy'
 import { flushLog, log, logError } from '../core/log'
 import { joinServerProcesses, sendToSupervisor } from '../core/server-processes'
 
@@ -28,7 +28,7 @@ export const serve = new Command('serve')
       await databases.close()
       throw error
     })
-    endStartPolicyWithWork()
+    enableJitUnderLoad()
   })
 
 const stopWithoutSupervisor = () => process.kill(process.pid, 'SIGTERM')

@@ -1,6 +1,6 @@
-/** A value, or a promise of it. What is in memory is returned as it is: promises would cost a hot read more than reading. */
+/** A value, or a promise of it. Cached values are returned without a promise, which would cost more than the read. */
 export type Awaitable<T> = T | Promise<T>
 
-/** Returns what `next` returns for a value; without a promise when the value is at hand and `next` needs none. */
+/** Calls `next` with a value: synchronously unless the value is a promise. */
 export const andThen = <T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> =>
   value instanceof Promise ? value.then(next) : next(value)

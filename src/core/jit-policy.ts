@@ -1,23 +1,22 @@
 const CHECK_INTERVAL_MS = 200
-const IDLE_USE_US = 4_000 // of the processor, between two checks
+const IDLE_USE_US = 4_000 // CPU time between two checks
 const START_WORK_US = 300_000
 const START_REQUESTS = 100
 
-/** Lets code be compiled as usual. In a binary, what starts a process hardly is, because most of its code runs only once. */
-export const endStartPolicy = () => Bun.unsafe.setJITPolicy(1)
+/** Enables the JIT compilers, which a binary starts without because most code of a start runs only once. */
+export const enableJit = () => Bun.unsafe.setJITPolicy(1)
 
 let requestsLeft = START_REQUESTS
 
-/** Counts a request, which is work. */
 export function noteRequest() {
-  if (requestsLeft && !--requestsLeft) endStartPolicy()
+  if (requestsLeft && !--requestsLeft) enableJit()
 }
 
 /**
- * Lets code be compiled as usual as soon as there is work: requests, or anything that takes the processor. An idle server
- * has neither compiled code nor the compilers in memory.
+ * Enables the JIT compilers under load: after some requests, or other CPU time. An idle server holds neither compiled code nor
+ * the compilers in memory.
  */
-export function endStartPolicyWithWork() {
+export function enableJitUnderLoad() {
   let worked = 0
   let before = process.cpuUsage()
   const timer = setInterval(() => {
@@ -26,6 +25,6 @@ export function endStartPolicyWithWork() {
     before = now
     if (requestsLeft && worked < START_WORK_US) return
     clearInterval(timer)
-    endStartPolicy()
+    enableJit()
   }, CHECK_INTERVAL_MS).unref()
 }

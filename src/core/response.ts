@@ -27,7 +27,7 @@ export const jsonHeaders = new Headers({
 
 /**
  * Returns a response with a copy of headers that began as `jsonHeaders`. Copying them together costs a quarter of setting
- * them one by one. `isLate` says that it comes after the turn of the event loop in which its request came.
+ * them one by one. `isLate` tells that the response is created after the event-loop turn of its request.
  */
 export function createJsonResponse(
   text: string | null,
@@ -42,12 +42,12 @@ export function createJsonResponse(
   return response
 }
 
-/** A late answer that does not fit into the 16 KiB of Bun's buffer would be sent in a packet for each part of a header. */
+/** Bun sends a late response that exceeds its 16 KiB buffer in a packet for each part of a header. */
 const MAX_LATE_BYTES = 12 << 10
 
-const MAX_BUFFERED_BYTES = 128 << 10 // of a late body; a larger one would take longer to copy than to send by itself
+const MAX_BUFFERED_BYTES = 128 << 10 // copying a larger late body takes longer than sending it separately
 
-/** Returns a body that Bun sends in one piece with all headers; after them and without its length if it is large. */
+/** Returns a body that Bun sends in one packet with all headers, or after them and without its length if it is large. */
 const streamText = (text: string) => {
   const source: Bun.DirectUnderlyingSource<string> = {
     type: 'direct',

@@ -22,10 +22,10 @@ import { findFiltered } from './query/filtered-find'
 import { readShownByIds } from './query/find'
 import { resolveLikes } from './query/like-filter'
 import { countMatching, estimateMatching } from './query/matching-count'
-import { beginPlainRead } from './query/plain-reads'
 import { MAX_LIMIT, parseQuery, type Query } from './query/query-parser'
 import { reportSlowList } from './query/slow-lists'
 import type { PreparedRead } from './query/threaded-reads'
+import { beginUnindexedRead } from './query/unindexed-reads'
 import {
   createHeaders,
   getQueryString,
@@ -83,7 +83,7 @@ async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request):
     return { size: rows.rest || !isShort(model, query) ? 'unknown' : 'small' }
   }
   const isMissing = async () => !hasCompoundIndex(await getModel(ctx, key), missing)
-  const end = await beginPlainRead(`${ctx.tenant} ${model._id} ${partsKey(missing)}`, isMissing, request.signal)
+  const end = await beginUnindexedRead(`${ctx.tenant} ${model._id} ${partsKey(missing)}`, isMissing, request.signal)
   return end ? { size: 'large', end } : prepareCostlyList(ctx, key, request)
 }
 

@@ -1,18 +1,16 @@
 import type { DeferredWrite, Executor, Tx } from './port'
 
-/** The tables of FTS5. */
 type FullTextTable = 'search_words' | 'search_chunks'
 
 const PAGES_PER_MERGE = 4
-const LENGTH_PER_MERGE = 4_000 // characters of text: fewer pages would let segments pile up
+const LENGTH_PER_MERGE = 4_000 // characters of text; less frequent merges would let segments pile up
 const LENGTH_PER_REMOVAL = 100
 
 /**
- * Merges what transactions have added to a full-text index, a few pages at the end of each, in proportion to the text
- * that they add. By itself FTS5 merges hundreds of pages at once, and holds the writer meanwhile; a migration turned that
- * off. `key` is the number of what was added or removed; `text` is undefined for a removal.
+ * Merges a few pages of a full-text index at the end of a transaction, in proportion to the text that it adds. FTS5's own
+ * merges, which a migration turned off, hold the writer for hundreds of pages. `text` is undefined for a removal.
  */
-export function mergeInParts(tx: Tx, table: FullTextTable, key: number, text: string | undefined) {
+export function mergeIncrementally(tx: Tx, table: FullTextTable, key: number, text: string | undefined) {
   if (tx.wordIndex === 'fts5') tx.defer(merges[table], key, text?.length ?? LENGTH_PER_REMOVAL)
 }
 

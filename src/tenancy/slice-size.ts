@@ -1,4 +1,4 @@
-/** How long a write of long work may hold the writer (ms). */
+/** How long a write of background work may hold the writer (ms). */
 const WRITE_TARGET_MS = 4
 
 /** Adapts the number of rows per slice of long work to the time that a row takes, so that others wait for a few ms. */

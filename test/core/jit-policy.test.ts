@@ -1,9 +1,9 @@
 import { expect, spyOn, test } from 'bun:test'
-import { endStartPolicyWithWork, noteRequest } from '../../src/core/jit-policy'
+import { enableJitUnderLoad, noteRequest } from '../../src/core/jit-policy'
 
 test('a server that has work compiles its code as usual from then on, once', async () => {
   const policy = spyOn(Bun.unsafe, 'setJITPolicy').mockImplementation(() => {})
-  endStartPolicyWithWork()
+  enableJitUnderLoad()
   expect(policy).not.toHaveBeenCalled()
   while (!policy.mock.calls.length) {
     for (let n = 0; n < 1_000_000; n++) Math.sqrt(n)

@@ -1,5 +1,5 @@
 import { tokenizeLoosely } from '../../entities/search/tokenizer'
-import { mergeInParts } from '../../storage/full-text-merges'
+import { mergeIncrementally } from '../../storage/full-text-merges'
 import type { RunQuery, Tx } from '../../storage/port'
 
 /** A chunk's number, and its text. */
@@ -23,7 +23,7 @@ const INSERT_WORDS_SQL = 'insert into search_chunks (rowid, store, words) values
 /** Adds the words of chunks to the full-text index. */
 export function indexChunks(tx: Tx, store: number, chunks: NumberedText[]) {
   const rows = chunks.map(([number, text]) => [number, store, toIndexText(store, text)] as [number, number, string])
-  for (const [number, , words] of rows) mergeInParts(tx, 'search_chunks', number, words)
+  for (const [number, , words] of rows) mergeIncrementally(tx, 'search_chunks', number, words)
   return tx.executeMany(INSERT_WORDS_SQL, rows)
 }
 
@@ -35,7 +35,7 @@ const toIndexText = (store: number, text: string) =>
 
 /** Removes the words of chunks from the full-text index. */
 export function unindexChunks(tx: Tx, store: number, numbers: number[]) {
-  for (const number of numbers) mergeInParts(tx, 'search_chunks', number, undefined)
+  for (const number of numbers) mergeIncrementally(tx, 'search_chunks', number, undefined)
   return tx.executeMany(
     'delete from search_chunks where store = ? and rowid = ?',
     numbers.map((number) => [store, number]),

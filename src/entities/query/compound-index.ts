@@ -17,30 +17,30 @@ import type { Condition, Predicate, Target } from './target'
 
 type Part = number | OwnerColumn
 
-/** The values that the entities of a query have, by fields and owners, and what stands for each: a condition or the row scope. */
+/** The values that all matching entities have, by field or owner column, with their source: a condition or the row scope. */
 type KnownValues = Map<Part, { value: string; by: Condition | 'scope' }>
 
 /**
- * The rows of an index that a query reads. Entities without a value of the sort field come last. The index of a field counts
- * as a compound index of the field in order of time.
+ * The index rows that a query reads. Entities without a value of the sort field come last. A field index counts as a compound
+ * index of the field in order of time.
  */
 export type CompoundRows = {
   index: CompoundParts & { number: number }
   /** The index whose last use is recorded. */
   usedIndex: FieldIndex
   where: SqlFragment
-  /** The place in the index where the rows follow on each other; undefined when there are others between them. */
+  /** The part of the index in which the rows are consecutive; undefined when other rows lie between them. */
   at: SqlFragment | undefined
   without: SqlFragment | undefined
-  /** The conditions that are left to be checked on each entity. */
+  /** The conditions that the index does not cover, which are checked on each entity. */
   left: Condition[]
-  /** The SQL for what is left; undefined when the rows are exactly the matching entities. */
+  /** The SQL for these and the row scope; undefined when the rows are exactly the matching entities. */
   rest: SqlFragment | undefined
 }
 
 const OWNER_COLUMNS: Partial<Record<string, OwnerColumn>> = { 'e."user"': 'user', 'e.workspace': 'workspace' }
 
-/** Returns the values that all entities of a query have; undefined when it asks for two values of one owner. */
+/** Returns the values that all matching entities have; undefined when an owner would need two values. */
 function readKnownValues(rowScope: RowScope, { conditions }: Pick<Query, 'conditions'>): KnownValues | undefined {
   const values: KnownValues = new Map()
   for (const condition of conditions) {
@@ -56,14 +56,14 @@ function readKnownValues(rowScope: RowScope, { conditions }: Pick<Query, 'condit
   return values
 }
 
-/** Returns what a condition is about if it asks for one value that entities have at most once. */
+/** Returns the field or owner column of a condition that requires one value of it. */
 function toPart({ target, ...test }: Condition): Part | undefined {
   if (test.is !== 'in' || test.values.length !== 1) return
   if (target.at === 'column') return OWNER_COLUMNS[target.column]
   if (target.single && !target.path && !isNeverIndexed(target.field)) return target.field.number
 }
 
-/** Returns the owners that the entities in a row scope have; undefined when they have one or another. */
+/** Returns the owners of the entities in a row scope; undefined when it allows alternatives. */
 function scopeValues(rowScope: RowScope): [OwnerColumn, string][] | undefined {
   if (rowScope.all) return []
   const { user, within, workspace } = rowScope
@@ -81,12 +81,12 @@ function readSortField({ order, search, words = search }: Query): number | null 
   return target.at === 'field' && target.single && !isNeverIndexed(target.field) ? target.field.number : undefined
 }
 
-/** Finds what the indexes of a model have for a query. A query belongs to its model, so it is found once for each row scope. */
+/** Finds the index rows for a query. A query belongs to one model, so the result is cached by row scope. */
 type FindRows = (model: Model, rowScope: RowScope, query: Query) => CompoundRows | undefined
 
 const MAX_SCOPES_PER_QUERY = 8
 
-function once(find: FindRows): FindRows {
+function cachedByScope(find: FindRows): FindRows {
   const foundByScope = weakCached((_: Query) => new BoundedMap<string, { rows?: CompoundRows }>(MAX_SCOPES_PER_QUERY))
   return (model, rowScope, query) => {
     const scope = rowScope.all ? '' : JSON.stringify(rowScope)
@@ -99,8 +99,8 @@ function once(find: FindRows): FindRows {
   }
 }
 
-/** Returns the rows of the index that leads to the matching entities in the order of the query, if there is one. */
-export const findCompoundRows = once((model, rowScope, query) => {
+/** Returns the rows of an index with the matching entities in the order of the query, if there is one. */
+export const findCompoundRows = cachedByScope((model, rowScope, query) => {
   const order = readSortField(query)
   const values = order === undefined ? undefined : readKnownValues(rowScope, query)
   if (!values?.size) return
@@ -117,8 +117,8 @@ function findFieldIndex({ fields }: Model, values: KnownValues): CompoundIndex |
   return field && { ...field.index!, number: field.number, equal: [field.number], order: null }
 }
 
-/** Returns the rows of a compound index that alone tells how many entities match, if there is one. */
-export const findCountedRows = once((model, rowScope, query) => {
+/** Returns the rows of a compound index that can count the matching entities, if there is one. */
+export const findCountedRows = cachedByScope((model, rowScope, query) => {
   if (!model.compoundIndexes.length || query.search !== undefined) return
   const values = readKnownValues(rowScope, query)
   if (!values) return
@@ -132,7 +132,7 @@ export const findCountedRows = once((model, rowScope, query) => {
   }
 })
 
-/** Returns the rows of a compound index that have to be sorted by time for the page of a query, if there are any. */
+/** Returns the rows of a compound index that a page in order of time can sort, if there is one. */
 export function findRowsToSort(model: Model, rowScope: RowScope, query: Query): CompoundRows | undefined {
   if (readSortField(query) !== null) return
   const rows = findCountedRows(model, rowScope, query)
@@ -172,18 +172,18 @@ function toCompoundRows(
   }
 }
 
-/** Returns whether the values that meet a condition follow on each other. */
+/** Tells whether the values that meet a condition are consecutive. */
 const isRange = (condition: Condition) =>
   condition.is === 'between' || (condition.is === 'in' && condition.values.length === 1)
 
-/** Returns the compound index that would answer a query best, unless the index of one field or column does. */
+/** Returns the best compound index for a query, unless the index of one field or column serves it as well. */
 export function adviseCompoundIndex(rowScope: RowScope, query: Query): CompoundParts | undefined {
   const order = readSortField(query)
   if (order === undefined) return
   return toUsefulParts(readKnownValues(rowScope, query), order)
 }
 
-/** Returns the compound index that would tell how many entities match. */
+/** Returns the compound index that could count the matching entities. */
 export function adviseCountedIndex(rowScope: RowScope, query: Query): CompoundParts | undefined {
   const values = readKnownValues(rowScope, query)
   const others = query.conditions.filter((one) => !values?.values().some(({ by }) => by === one))
@@ -196,21 +196,21 @@ export function adviseCountedIndex(rowScope: RowScope, query: Query): CompoundPa
 
 function toUsefulParts(values: KnownValues | undefined, order: number | null): CompoundParts | undefined {
   const equal = [...(values?.keys() ?? [])].filter((part) => part !== order)
-  // Of one value in order of time, the index of the field has them; of owners, the indexes of entities.
+  // Existing indexes serve one field in order of time, and owners alone.
   const isUseful =
     equal.length + (order === null ? 0 : 1) > 1 && [...equal, order].some((part) => typeof part === 'number')
   return isUseful && equal.length ? { equal, order } : undefined
 }
 
 const MAX_SKIPPED_ROWS = 10_000
-/** The indexes whose last page went on with entities that have no value of the order. */
-const endedLately = new WeakSet<CompoundRows['index']>()
-/** Of the rows that have to be checked, so many times those of the page are tried. */
+/** The indexes whose last page continued with entities that lack a value of the sort field. */
+const recentlyExhausted = new WeakSet<CompoundRows['index']>()
+/** How many pages of rows are tried when conditions remain to be checked. */
 const TRIED_PAGES = 4
 
 /**
- * Returns a page of the rows of a compound index: the columns of the entities, then their values of all terms. Returns
- * undefined when too few of the first rows match, or when the page begins far from the first.
+ * Returns a page of the rows of a compound index: the columns of the entities, then their sort values. Returns undefined when
+ * too few of the first rows match, or when the page begins far from the first.
  */
 export async function readCompoundRows(
   { db, columns, query, index, where, without, rest }: FindRequest & CompoundRows,
@@ -229,7 +229,7 @@ export async function readCompoundRows(
     const { sql, params } = and([...past, rows])
     const ordered = `from entity_index i where ${sql} order by ${sortBy(by)} limit ? offset ?`
     if (rest) return readFirstMatching(ordered, params, limit, skip)
-    // Not by a join, which PostgreSQL would turn round when it expects few rows.
+    // No join, because PostgreSQL would reverse it when it expects few rows.
     const selected = columns.map((column) => lookUp(column, 'i.entity'))
     const terms = [...(isSorted ? [isWithout ? 'null' : 'i.value'] : []), 'i.created', 'i.entity']
     return db.query(`select ${[...selected, ...terms].join(', ')} ${ordered}`, [...params, limit, skip])
@@ -239,7 +239,7 @@ export async function readCompoundRows(
     const rows = `select i.value as value, i.created as created, i.entity as seq ${ordered}`
     const matching = `select n.value, n.created, n.seq from (${rows}) as n cross join entities e
       where e.seq = n.seq and ${rest!.sql} order by ${sortBy(terms)} limit ? offset ?`
-    // What is sorted is short: the entities are looked up afterwards.
+    // The entities are looked up after the sort, which keeps its rows short.
     const selected = columns.map((column) => lookUp(column, 'n.seq'))
     return db.query(`select ${[...selected, ...terms].join(', ')} from (${matching}) as n order by ${sortBy(terms)}`, [
       ...params,
@@ -255,14 +255,14 @@ export async function readCompoundRows(
     return page.length === limit ? page : undefined
   }
   if (isSorted && position?.[0] === null) return without ? read(without, true, limit, skip, position.slice(1)) : []
-  // Both at once take one message, where each would wait for an answer.
-  const mayEnd = without && !skip && endedLately.has(index) && read(without, true, limit, 0)
+  // Both statements share one message to PostgreSQL.
+  const mayEnd = without && !skip && recentlyExhausted.has(index) && read(without, true, limit, 0)
   const [page, others] = await Promise.all([read(where, false, limit, skip, position), mayEnd])
   if (page.length === limit || !without) {
-    endedLately.delete(index)
+    recentlyExhausted.delete(index)
     return page
   }
-  endedLately.add(index)
+  recentlyExhausted.add(index)
   if (others) return [...page, ...others.slice(0, limit - page.length)]
   const passed = page.length || !skip ? 0 : skip - (await countRowsAt(where))
   return [...page, ...(await read(without, true, limit - page.length, passed))]
@@ -273,7 +273,7 @@ export async function readCompoundRows(
   }
 }
 
-/** Returns the SQL for a column, if it is one of the table `e`, in the row with a number. */
+/** Returns the SQL that reads a column of the table `e` by number; other columns stay as they are. */
 function lookUp(column: string, seq: string) {
   if (column === 'e.seq') return seq
   return /\be\./.test(column) ? `(select ${column} from entities e where e.seq = ${seq})` : column

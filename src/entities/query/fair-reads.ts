@@ -12,8 +12,8 @@ import { isKnownCostly, markCostly, type PreparedRead, readThreaded, type Thread
 /** Ends a read on the main thread, which a reader thread then repeats. */
 class BecameCostly extends Error {}
 
-const PROBABLY_SHORT_MS = 10 // that a read may take turns here, although a thread could answer it
-const BRIDGE_MS = 1_000 // until a read leaves that goes on here as long as there is no thread
+const PROBABLY_SHORT_MS = 10 // of thread time, before a probably short read moves to a reader thread
+const BRIDGE_MS = 1_000 // before the read that continues here while a thread starts moves to it
 const bridge = { isTaken: false, until: 0 }
 
 /**
@@ -26,7 +26,7 @@ class FairReads {
   #wasCostly: boolean
   #isInCluster: boolean
   #hasEnded = false
-  /** Whether the read goes on here although a thread should take over. */
+  /** Whether the read continues here while a reader thread starts. */
   #isBridge = false
   #threadMs = 0
   /** The thread time of a read that takes turns. */
@@ -45,7 +45,7 @@ class FairReads {
     private canUseThread: boolean,
     /** Whether the read is costly from its first statement on. */
     isKnownCostly = false,
-    /** Whether an index leads to its first rows, so that it takes turns here for a while before a thread takes over. */
+    /** Whether an index finds its first rows, so that it takes turns here before a thread takes over. */
     private isProbablyShort = false,
   ) {
     this.#isInCluster = !!place?.cluster
@@ -95,8 +95,8 @@ class FairReads {
   }
 
   /**
-   * Tells whether a thread takes over now. A read that has taken turns so far goes on with them. While there is no thread,
-   * whose start takes as long as many reads, one read goes on here.
+   * Tells whether a thread takes over now. A read that already takes turns continues with them. While no thread runs, one read
+   * continues here, because starting a thread takes as long as many reads.
    */
   #shouldLeave(): boolean {
     if (this.#isBridge) return performance.now() > bridge.until
@@ -201,7 +201,7 @@ async function readHere<T>(
   }
 }
 
-/** Does what a read does before its first statement, which authorizes and counts it. @throws BecameCostly */
+/** Runs a read up to its first statement, which authorizes and counts it. @throws BecameCostly */
 async function beginHere<T>(ctx: PublicCtx, request: Request, read: (db: Db) => Awaitable<T>): Promise<T> {
   const reads = new FairReads(ctx, toWorkOwner(ctx, request), request, true)
   try {
@@ -211,7 +211,7 @@ async function beginHere<T>(ctx: PublicCtx, request: Request, read: (db: Db) => 
   }
 }
 
-/** Prepares a costly read, and answers it. With `hasBegun`, it was authorized and counted before. */
+/** Prepares and runs a costly read. With `hasBegun`, it is already authorized and counted. */
 async function readPrepared<T>(
   ctx: PublicCtx,
   request: Request,
@@ -224,7 +224,7 @@ async function readPrepared<T>(
     leaveQueue,
   )
   const answer = async () => {
-    // It is not judged by its time, which is long while others have the processor.
+    // No time limit, because other processes may use the CPU.
     if (size === 'small') return readHere(ctx, request, read)
     try {
       if (size === 'unknown') return await readHere(ctx, request, read, threaded, true)
@@ -237,7 +237,7 @@ async function readPrepared<T>(
   return answer().finally(end)
 }
 
-/** Reads in a thread, or here where it fails. */
+/** Reads in a thread, or here if the thread fails. */
 async function readInThreadOrHere<T>(
   ctx: PublicCtx,
   request: Request,

@@ -12,19 +12,17 @@ type IndexRow = [value: string, created: number, entity: number]
 const COLUMNS = VALUE_ORDER.join(', ')
 const orderBy = (direction: 'asc' | 'desc') => VALUE_ORDER.map((column) => `${column} ${direction}`).join(', ')
 
-/** A place in an index: how often its rows were counted since the last change, and its marks once they are read. */
+/** A range of an index: the number of its counts since the last change, and its marks once they are read. */
 type Place = { counts: number; marks?: IndexRow[] }
 
 const UNMARKED_COUNTS = 2
-const PLACE_CHARACTERS = 8_000 // what the marks of a place take in memory, mostly
+const PLACE_CHARACTERS = 8_000 // the usual size of a range's marks in memory
 const MAX_MARKS = 4_096
 const MARKS_PER_TURN = 32
 
 /**
- * Returns how many of the rows of an index (`i`) at one place meet a condition that holds for consecutive rows. Those that
- * ask again before an entity changes get it from marks in memory, which are some of the rows at the place with equally many
- * others between them: only the rows from a mark to the first and the last one are counted. Returns undefined as long as
- * there are no marks.
+ * Counts consecutive rows of an index (`i`). Repeated counts use marks in memory, which are rows at equal distances, until an
+ * entity changes. They read only the rows between a mark and each end. Returns undefined while there are no marks.
  */
 export async function countByMarks(db: Db, model: Model, at: SqlFragment, where: SqlFragment) {
   const name = `marks ${thresholds.marked} ${at.sql} ${JSON.stringify(at.params)}`
@@ -38,7 +36,7 @@ export async function countByMarks(db: Db, model: Model, at: SqlFragment, where:
     )
   const [place, origin] = [await readPlace(db), db.origin ?? db]
   const isCurrent = async () => (await readPlace(origin)) === place
-  // Not as part of this read, which would be costly.
+  // In the background, because it would make this read costly.
   if (++place.counts === UNMARKED_COUNTS) readMarks(origin, at, place, isCurrent).catch(() => {})
   const { marks } = place
   if (!marks) return
@@ -76,7 +74,7 @@ async function findRow(db: Db, { sql, params }: SqlFragment, direction: 'asc' | 
   return row && toIndexRow(row)
 }
 
-/** Returns how many rows come up to a row, including it. */
+/** Returns the number of rows up to and including a row. */
 async function countUpTo(db: Db, at: SqlFragment, marks: IndexRow[], row: IndexRow): Promise<number> {
   let [low, high] = [0, marks.length]
   while (low < high) {

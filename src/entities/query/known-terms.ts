@@ -3,13 +3,13 @@ import type { Db } from '../../storage/port'
 import { FIELD_SEPARATOR, TERM_SEPARATOR } from '../search/tokenizer'
 import { readUntilChange } from './read-cache'
 
-// The bounds of the characters that may follow in a word.
+// The range of characters that may continue a word.
 const [FIRST_CHARACTER, LAST_CHARACTER] = ['0', '\u{10ffff}']
 const MAX_LOOKED_UP = 50 // terms of a search
 
 /**
- * Leaves out the terms of a search that no entity has, and turns a prefix into a plain word when no longer word has it:
- * a prefix search collects all matches first, and looking for fields that lack a word takes as long as for those that have it.
+ * Drops the terms of a search that no entity contains, because they take as long as others. Turns a prefix into a plain word when
+ * no longer word begins with it, because a prefix search collects all matches first.
  */
 export const keepKnownTerms = async (db: Db, model: Model, search: string): Promise<string> => {
   if (db.wordIndex === 'gin') return search

@@ -1,4 +1,4 @@
-import { isPlain } from '../search/tokenizer'
+import { isAscii } from '../search/tokenizer'
 
 /** A text with the wildcards of SQL's LIKE: `%` stands for any characters, `_` for one. */
 export type LikePattern = {
@@ -25,7 +25,7 @@ export function parsePattern(text: string): LikePattern {
 /** Returns whether the whole text matches, ignoring case. The time is at most the product of both lengths. */
 export function matchesPattern({ parts, literal }: LikePattern, text: string): boolean {
   // Most texts lack it, and looking for it costs a small part of a comparison.
-  if (literal && isPlain(text) && !text.toLowerCase().includes(literal)) return false
+  if (literal && isAscii(text) && !text.toLowerCase().includes(literal)) return false
   const [length, characters] = [fillBuffer(text), characterBuffer]
   let [at, part, many, from] = [0, 0, -1, 0]
   while (at < length) {
@@ -58,7 +58,7 @@ function findLiteral(parts: number[]): string {
 
 /** Returns a text in lower case, letter for letter as patterns are. */
 export function foldText(text: string): string {
-  if (isPlain(text)) return text.toLowerCase()
+  if (isAscii(text)) return text.toLowerCase()
   let folded = ''
   for (const letter of text) folded += String.fromCodePoint(foldCase(letter.codePointAt(0)!))
   return folded

@@ -1,44 +1,40 @@
 import type { Db } from '../../storage/port'
-import { isPlain } from '../search/tokenizer'
+import { isAscii } from '../search/tokenizer'
 import type { SqlFragment } from '../store/sql-fragments'
 
 /**
- * A part, in lower case, that the text of an entity (`e`) has if the entity meets a condition, unless the text is not plain,
- * has more than `maxBytes`, or contains `hiddenBy`.
+ * A lower-case substring of the text of every entity (`e`) that meets a condition, unless the text is not ASCII, has more than
+ * `maxBytes`, or contains `hiddenBy`.
  */
 export type Literal = { text: SqlFragment; part: string; maxBytes: number; hiddenBy?: string }
 
 /** Keeps SQLite from evaluating a text once for each of its uses. */
 const MAX_ROWS = 1 << 20
 
-/**
- * Finds the entities that may have a part, in the texts of all rows of a slice as one. Most slices have it nowhere, which
- * takes a fraction of the time that a look at each row takes.
- */
+/** Searches the concatenated texts of a slice for a literal. Most slices lack it, and are skipped without a look at each row. */
 export class LiteralScan {
   #isUseful = true
-  /** Whether the slice before had it. */
-  #isNear = false
+  #wasInLastSlice = false
 
   constructor(private literal: Literal) {}
 
-  /** Returns the numbers of the entities among these rows that may have the part, or undefined when most may. */
+  /** Returns the numbers of the entities that may contain the literal, or undefined when many may. */
   async find(db: Db, from: string, where: SqlFragment): Promise<number[] | undefined> {
     if (!this.#isUseful) return
-    let read = await this.#read(db, from, where, this.#isNear)
+    let read = await this.#read(db, from, where, this.#wasInLastSlice)
     if (!read) return
-    this.#isNear = read.isAnyLong || read.texts.includes(this.literal.part)
-    if (!this.#isNear) return []
-    // Both of one statement, because entities may change between two.
+    this.#wasInLastSlice = read.isAnyLong || read.texts.includes(this.literal.part)
+    if (!this.#wasInLastSlice) return []
+    // One statement reads both, because entities may change between two.
     read = read.numbers ? read : await this.#read(db, from, where, true)
     if (!read?.numbers) return
     const found = this.#findRows(read.texts, read.numbers)
-    // Where many have it, looking at each is faster.
+    // If many contain it, testing each row is faster.
     this.#isUseful = 8 * found.length < read.numbers.length
     return this.#isUseful ? found : undefined
   }
 
-  /** Returns the texts of the rows as one, or undefined when it is not plain. `numbers` has the number and the size of each row. */
+  /** Returns the concatenated texts, or undefined unless they are ASCII. `numbers` has the number and the size of each row. */
   async #read(db: Db, from: string, where: SqlFragment, withNumbers: boolean) {
     const { text, part, maxBytes, hiddenBy } = this.literal
     const short = `group_concat(case when octet_length(n.text) <= ${maxBytes} then n.text else '' end, '')`
@@ -50,7 +46,7 @@ export class LiteralScan {
     ])
     const [texts, longest, joined] = row as [string | null, number | null, string | null]
     if (texts === null) return { texts: '', isAnyLong: false, numbers: [] }
-    this.#isUseful = isPlain(texts) && !(hiddenBy && texts.includes(hiddenBy))
+    this.#isUseful = isAscii(texts) && !(hiddenBy && texts.includes(hiddenBy))
     if (!this.#isUseful) return
     return {
       texts: part === part.toUpperCase() ? texts : texts.toLowerCase(),
@@ -59,7 +55,7 @@ export class LiteralScan {
     }
   }
 
-  /** Returns the rows whose texts have the part, or are long. */
+  /** Returns the entities whose texts contain the literal or are long. */
   #findRows(texts: string, numbers: number[]): number[] {
     const { part, maxBytes } = this.literal
     const found: number[] = []

@@ -5,10 +5,10 @@ import { and, fragment } from '../store/sql-fragments'
 import { readUntilChange } from './read-cache'
 import { matchSql, SEARCH_WORDS_TABLE } from './scans'
 
-const MAX_ENTITIES = 50_000 // of a term that are kept
-const MAX_KEPT_ENTITIES = 250_000 // of all terms of a blueprint
-const KEPT_CHARACTERS = 1 << 20 // what they take in memory, in characters of two bytes
-/** Reading the entities of a term takes as long as some searches. */
+const MAX_CACHED_ENTITIES_PER_TERM = 50_000
+const MAX_CACHED_ENTITIES = 250_000 // of all terms of a blueprint
+const CACHE_CHARACTERS = 1 << 20 // their size in memory, in characters of two bytes
+/** Reading the entities of a term takes as long as a few searches. */
 const READ_AFTER_SEARCHES = 3
 
 /** How many searches asked for a term since the last change, and the entities that have it, latest first. */
@@ -16,14 +16,13 @@ type Term = { searches: number; entities?: Float64Array }
 type Terms = {
   byText: Map<string, Term>
   entities: number
-  /** The entities of terms are read one after the other, because each may have many. */
+  /** Reads the entities of one term after the other, because each may have many. */
   reads: Promise<void>
 }
 
 /**
- * Returns the numbers of the entities that have all words of a search, latest first, from lists in memory of the entities
- * that have each term. They are kept for terms of which several searches ask before an entity changes. Returns undefined as
- * long as there are none, and for prefixes.
+ * Returns the numbers of the entities that contain all words of a search, latest first, from cached postings. Terms are cached
+ * once several searches use them before an entity changes. Returns undefined if a term is not cached, and for prefixes.
  */
 export async function intersectPostings(
   db: Db,
@@ -38,14 +37,14 @@ export async function intersectPostings(
       model,
       'postings',
       async (): Promise<Terms> => ({ byText: new Map(), entities: 0, reads: Promise.resolve() }),
-      () => KEPT_CHARACTERS,
+      () => CACHE_CHARACTERS,
     )
   const [terms, origin] = [await readTerms(db), db.origin ?? db]
   const isCurrent = async () => (await readTerms(origin)) === terms
   const found = search.split(TERM_SEPARATOR).map((word) => {
     const term = terms.byText.get(word) ?? { searches: 0 }
     if (terms.byText.size < MAX_TERMS) terms.byText.set(word, term)
-    // Not as part of this search, which would be costly.
+    // In the background, because it would make this search costly.
     if (++term.searches === READ_AFTER_SEARCHES)
       terms.reads = terms.reads.then(() => readEntities(origin, word, terms, term, isCurrent)).catch(() => {})
     return term.entities
@@ -54,7 +53,7 @@ export async function intersectPostings(
   return lists.length === found.length ? intersect(lists, before, limit) : undefined
 }
 
-/** Reads the entities of a term in slices, unless something changes meanwhile, which ends the use of `terms`. */
+/** Caches the entities of a term, in slices. A change of an entity meanwhile replaces `terms` and ends the read. */
 async function readEntities(db: Db, word: string, terms: Terms, term: Term, isCurrent: () => Promise<boolean>) {
   const entities: number[] = []
   for (let before = Number.MAX_SAFE_INTEGER; await isCurrent(); ) {
@@ -62,8 +61,9 @@ async function readEntities(db: Db, word: string, terms: Terms, term: Term, isCu
     const select = `select w.rowid from ${SEARCH_WORDS_TABLE} where ${sql} order by w.rowid desc limit ?`
     const rows = await db.query(select, [...params, ENTITIES_PER_READ])
     for (const [entity] of rows) entities.push(Number(entity))
-    // Most entities have such a term, so that looking at the latest ones finds it.
-    if (terms.entities + entities.length > MAX_KEPT_ENTITIES || entities.length > MAX_ENTITIES) return
+    // Many entities contain such a term, so a scan of the latest finds enough.
+    if (entities.length > MAX_CACHED_ENTITIES_PER_TERM) return
+    if (terms.entities + entities.length > MAX_CACHED_ENTITIES) return
     if (rows.length < ENTITIES_PER_READ) {
       term.entities = Float64Array.from(entities)
       terms.entities += entities.length
@@ -77,7 +77,7 @@ async function readEntities(db: Db, word: string, terms: Terms, term: Term, isCu
 const ENTITIES_PER_READ = 2_000
 const MAX_TERMS = 1_000 // of a blueprint whose searches are counted
 
-/** Returns the first numbers below `before` that are in all lists, each of which descends. */
+/** Returns the highest numbers below `before` that all of the descending lists contain. */
 function intersect(lists: Float64Array[], before: number, limit: number): number[] {
   const places = lists.map((list) => findBelow(list, before))
   const found: number[] = []
@@ -97,7 +97,7 @@ function intersect(lists: Float64Array[], before: number, limit: number): number
   return found
 }
 
-/** Returns the place of the first number that is below another one. */
+/** Returns the index of the first number below `before` in a descending list. */
 function findBelow(list: Float64Array, before: number): number {
   let [low, high] = [0, list.length]
   while (low < high) {

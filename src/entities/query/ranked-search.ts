@@ -25,11 +25,11 @@ export type RankedCursor = { shown: number[]; from?: number }
 
 /** The number of results that are ranked. The cursor has to list them all, so later results come by time. */
 export const MAX_RANKED_SHOWN = 300
-/** How long a number of matches is remembered (ms). It only decides how they are read and sorted. */
+/** How long a number of matches is cached (ms). It only decides how they are read and sorted. */
 const MATCHES_TTL_MS = 60_000
 /** This many of the latest matches are read first, and more when too few of them meet the conditions. */
 const FIRST_RANGE_ROWS = 200 // rows of words
-const MAX_TRIED_MATCHES = 1_000 // of those in memory
+const MAX_TRIED_MATCHES = 1_000 // from cached postings
 
 /** Returns the best matches first, or the latest first when too many entities contain the words. */
 export async function findRanked<Row extends unknown[]>(
@@ -83,8 +83,8 @@ const estimateMatches = (db: Db, search: string) =>
   estimateRows(db, SEARCH_WORDS_TABLE, matchSql(search), thresholds.ranked)
 
 /**
- * Returns how many entities contain the words, and the page of the latest ones, by sorting all of them; without the page when
- * there are too many, or so few that `findRanked` ranks them. Returns undefined when only a count tells how many they are.
+ * Returns the number of matches, and the page of the latest ones by sorting all of them; no page when there are too many, or so
+ * few that `findRanked` ranks them. Returns undefined when the number needs a separate count.
  */
 async function sortLatest(
   request: RankedRequest,
@@ -97,7 +97,7 @@ async function sortLatest(
   const words = matchSql(search)
   const known = getKnownRows(db, SEARCH_WORDS_TABLE, words, sortedMatches)
   if (known !== undefined && (known >= sortedMatches || (known < ranked && !isLater))) return { matches: known }
-  // A sum is no column of an index, so that the index of words leads to the rows instead of the one of numbers.
+  // `+ 0` keeps PostgreSQL from scanning the index of numbers instead of the full-text index.
   const { sql, params } = and([words, fragment('w.rowid + 0 < ?', from)])
   const matching = `select w.rowid + 0 as seq from ${SEARCH_WORDS_TABLE} where ${sql} limit ${sortedMatches}`
   const sorted = `select m.seq, count(*) over () as matches from (${matching}) as m order by m.seq desc`
@@ -112,7 +112,7 @@ async function sortLatest(
   return { matches, rows: rows.map((row) => row.toSpliced(columns.length, 1)) }
 }
 
-/** Returns the page of the latest matches by what is in memory of the words; undefined when that is not enough. */
+/** Returns the page of the latest matches from cached postings; undefined when these do not suffice. */
 async function findInPostings(request: RankedRequest, search: string, { shown, from }: RankedCursor) {
   const { db, columns, model, rowScope, query, limit } = request
   const isFiltered = query.conditions.length > 0 || !rowScope.all || shown.length > 0

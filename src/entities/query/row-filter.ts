@@ -10,13 +10,13 @@ import type { Query } from './query-parser'
 import { valueSql } from './sql-conditions'
 import type { LikeCondition, Target } from './target'
 
-/** The conditions that are checked here on each row, because the database cannot. */
+/** The conditions that the database cannot check, tested on each row. */
 export type RowFilter = {
-  /** What they need of an entity (`e`). */
+  /** The columns of an entity (`e`) that `test` needs. */
   columns: string[]
-  /** What most entities that do not meet them lack. */
+  /** A literal that most other entities lack. */
   literal: Literal | undefined
-  /** Returns of each row whether its entity meets them; the values of `columns` begin at the index `at`. */
+  /** Tells for each row whether its entity passes; the values of `columns` begin at the index `at`. */
   test(db: Db, rows: unknown[][], at: number): Promise<boolean[]>
 }
 
@@ -52,17 +52,17 @@ export const toColumnsOf = (from: string, { columns }: RowFilter) =>
     ? columns.map((one) => `(select ${one} from entities e where e.seq = i.entity)`)
     : columns
 
-/** Returns what the patterns need of each entity: a text for each, the index keys of lists and objects, and its number. */
+/** Returns the columns that the patterns need: a text for each, the index keys of lists and objects, and the number. */
 const getLikeColumns = (likes: LikeCondition[]): string[] => [
   ...likes.map(({ target }) => (isListed(target) ? 'null' : withLiterals(valueSql(target)))),
   likes.some(({ target }) => isListed(target)) ? 'e.keys' : 'null',
   'e.seq',
 ]
 
-/** A longer index key may have the beginning of its text only. */
+/** A longer index key may hold only the beginning of its text. */
 const MAX_KEY_BYTES = MAX_FULL_TEXT_CHARACTERS
 
-/** Returns the part that every text has that is like the pattern. */
+/** Returns the literal part of a pattern, which every matching text contains. */
 const getLiteral = ({ target, pattern: { literal } }: LikeCondition): Literal[] =>
   literal && !isListed(target) ? [{ text: valueSql(target), part: literal, maxBytes: MAX_KEY_BYTES }] : []
 

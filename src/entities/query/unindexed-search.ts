@@ -1,6 +1,6 @@
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
-import { sortByFit, type WordMatch } from '../search/fit'
+import { sortByRank, type WordMatch } from '../search/bm25'
 import { toSearchedWords, toSearchTerms } from '../search/tokenizer'
 import { createWordTest, findWithWords, getWordColumns, getWordLiteral, type WordRow } from '../search/word-filter'
 import { and, fragment, noneOf, oneOf, type SqlFragment } from '../store/sql-fragments'
@@ -12,12 +12,12 @@ import { MAX_RANKED_SHOWN, type RankedCursor } from './ranked-search'
 import { filterSql, isOfBlueprintSql, numberScan } from './scans'
 import type { FindRequest, FindResult } from './select-sql'
 
-const ENTITIES_PER_READ = 1_000 // entities that one statement reads
+const ENTITIES_PER_READ = 1_000
 const MAX_RANGE_FACTOR = 4
 
-const ENTITIES_PER_PAGE = 256 // numbers of entities that are looked up at once for a page
+const ENTITIES_PER_LOOKUP = 256 // for a page
 
-/** Yields those of the entities that contain words, in bounded steps in their order. `use` gets the document of each. */
+/** Yields the entities that contain the words, in the given order and in bounded steps. `use` gets the document of each. */
 async function* scanWithWords(
   db: Db,
   model: Model,
@@ -38,10 +38,10 @@ async function* scanWithWords(
   }
 }
 
-/** Returns the SQL for the entities of a chunk, and maybe for others of the blueprint between them. */
+/** Returns the SQL for the entities of a chunk, which may include others of the blueprint between them. */
 function chunkSql(model: Model, chunk: number[]): SqlFragment {
   const [least, most] = [Math.min(chunk[0]!, chunk.at(-1)!), Math.max(chunk[0]!, chunk.at(-1)!)]
-  // A range is read faster than each number by itself, unless most of it is of other blueprints.
+  // A range scan is faster than single lookups, unless most of its entities are of other blueprints.
   return most - least < MAX_RANGE_FACTOR * chunk.length
     ? and([fragment('e.seq >= ? and e.seq <= ?', least, most), isOfBlueprintSql(model)])
     : numberScan(model, chunk).where
@@ -59,8 +59,8 @@ function* chunksOf(ids: Iterable<number>, size: number) {
 }
 
 /**
- * Returns what `findRanked` does, from the documents instead of the index of words: the latest matches first where there
- * are many, for which it reads no more than it needs; otherwise the best matches first.
+ * Returns the results of `findRanked` from the documents instead of the full-text index. With many matches, the latest come
+ * first, and the scan stops when the page is full; otherwise the best come first.
  */
 export async function findRankedUnindexed<Row extends unknown[]>(
   request: FindRequest,
@@ -86,7 +86,7 @@ export async function findRankedUnindexed<Row extends unknown[]>(
     if (page.isFull) break
     waiting = []
   }
-  if (!byTime) await page.add(sortByFit(matches, toSearchedWords(words), all.size).map(({ seq }) => seq))
+  if (!byTime) await page.add(sortByRank(matches, toSearchedWords(words), all.size).map(({ seq }) => seq))
   const numbers = page.rows.map((row) => row.at(-1) as number)
   return {
     rows: page.rows as Row[],
@@ -95,7 +95,7 @@ export async function findRankedUnindexed<Row extends unknown[]>(
   }
 }
 
-/** The rows of a page: the columns and numbers of entities that meet all conditions beside the words. */
+/** The rows of a page: the columns and numbers of entities that meet all other conditions. */
 class Page {
   rows: unknown[][] = []
 
@@ -110,12 +110,12 @@ class Page {
     return this.rows.length >= this.limit
   }
 
-  /** Adds those of the entities that belong to the page, in the given order, as long as there is room. */
+  /** Adds the entities that meet the conditions, in the given order, until the page is full. */
   async add(ids: number[]) {
     const { db, columns, model, rowScope, query } = this.request
     const selected = [...columns, 'e.seq'].join(', ')
     const without = this.shown.length ? [noneOf('e.seq', this.shown)] : []
-    for (const chunk of chunksOf(ids, ENTITIES_PER_PAGE)) {
+    for (const chunk of chunksOf(ids, ENTITIES_PER_LOOKUP)) {
       if (this.isFull) return
       const { sql, params } = and([filterSql(numberScan(model, chunk), rowScope, query.conditions), ...without])
       const rows = await db.query(`select ${selected} from entities e where ${sql}`, params)

@@ -1,14 +1,14 @@
-import { mergeInParts } from '../../storage/full-text-merges'
+import { mergeIncrementally } from '../../storage/full-text-merges'
 import type { DeferredWrite, Tx } from '../../storage/port'
 
 /**
- * SQL for up to which number the entities of a blueprint have their words in the index; its parameter is the blueprint's
- * key. Whoever writes one of these indexes its words; those of the others are left to what builds the index.
+ * SQL for the number up to which the entities of a blueprint are in the full-text index; its parameter is the blueprint's key.
+ * A write of such an entity indexes its words; the index build adds the others.
  */
 export const INDEXED_UP_TO = `(select case when w.done < w.upto then w.done else ${Number.MAX_SAFE_INTEGER} end
   from search_progress w where w.blueprint = ?)`
 
-/** Returns up to which number the entities of a blueprint have their words in the index; 0 for none. */
+/** Returns the number up to which the entities of a blueprint are in the full-text index; 0 for none. */
 export const readIndexedUpTo = async (tx: Pick<Tx, 'query'>, blueprint: string): Promise<number> =>
   Number((await tx.query(`select ${INDEXED_UP_TO}`, [blueprint]))[0]![0] ?? 0)
 
@@ -25,7 +25,7 @@ export function addTerms(tx: Tx, entities: (readonly [seq: number, terms: string
 function writeLater(tx: Tx, entities: (readonly [seq: number, terms: string])[], fresh: boolean) {
   for (const [seq, terms] of entities) {
     tx.defer(writeTerms, seq, { terms, fresh })
-    mergeInParts(tx, 'search_words', seq, terms)
+    mergeIncrementally(tx, 'search_words', seq, terms)
   }
 }
 
@@ -33,7 +33,7 @@ function writeLater(tx: Tx, entities: (readonly [seq: number, terms: string])[],
 export function removeTerms(tx: Tx, entities: number[]) {
   for (const seq of entities) {
     tx.defer(writeTerms, seq, undefined)
-    mergeInParts(tx, 'search_words', seq, undefined)
+    mergeIncrementally(tx, 'search_words', seq, undefined)
   }
   return tx.executeMany(
     DELETE_TERMS,

@@ -25,7 +25,7 @@ const fold = (text: string) =>
 const splitWords = (folded: string) => (folded.match(WORD_PATTERN) ?? []).map((word) => word.slice(0, MAX_WORD_LENGTH))
 
 /** Texts of ASCII alone, such as most in English, are folded and split much faster. */
-export const isPlain = (text: string) => Buffer.byteLength(text) === text.length
+export const isAscii = (text: string) => Buffer.byteLength(text) === text.length
 const PLAIN_WORD = /[a-z0-9]+/g
 
 /** Returns a text in the form in which words are compared: without case and accents. */
@@ -36,14 +36,14 @@ const foldText = (text: string) =>
 
 /** Returns the words of a text in the form in which they are compared. */
 export function tokenize(text: string): string[] {
-  if (!isPlain(text)) return splitWords(foldText(text))
+  if (!isAscii(text)) return splitWords(foldText(text))
   const words = text.toLowerCase().match(PLAIN_WORD) ?? []
   return text.length > MAX_WORD_LENGTH ? words.map((word) => word.slice(0, MAX_WORD_LENGTH)) : words
 }
 
 /** Returns whether a text has a word as `tokenize` finds it, or with `isPrefix` one that begins with it. */
 export function hasWord(text: string, word: string, isPrefix: boolean): boolean {
-  if (!isPlain(text)) {
+  if (!isAscii(text)) {
     const folded = foldText(text)
     // Splitting costs more than looking, and most texts do not have the word.
     return folded.includes(word) && splitWords(folded).some((one) => (isPrefix ? one.startsWith(word) : one === word))
@@ -89,7 +89,7 @@ export function toJointTerms(...entities: [Model, Doc][]): string {
     for (const { key, number, kind } of fields) {
       if (!kind.isSearchable || doc[key] === undefined) continue
       const text = [doc[key]].flat().join(' ')
-      const measure = isPlain(text) ? (term: string) => term.length : Buffer.byteLength
+      const measure = isAscii(text) ? (term: string) => term.length : Buffer.byteLength
       for (const word of new Set(tokenize(text))) {
         const term = toTerm(number, word)
         if (known?.has(term)) continue

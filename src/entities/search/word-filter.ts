@@ -4,13 +4,13 @@ import type { Literal } from '../query/literal-scan'
 import type { Doc } from '../store/doc'
 import { documentSql, extractDocumentJson } from '../store/serializer'
 import { fragment, oneOf, takeWithinSize } from '../store/sql-fragments'
-import { hasWord, isPlain, matchesWords, toSearchedWords, toSearchTerms } from './tokenizer'
+import { hasWord, isAscii, matchesWords, toSearchedWords, toSearchTerms } from './tokenizer'
 
-/** Characters of a document from which on the limit of its terms may leave words out. */
+/** Longer documents (characters) may have more words than the index stores of them. */
 const LONG_DOCUMENT = 50_000
-const ESCAPED_LETTER = '\\u' // how JSON begins a letter that does not stand in it as it is
-const MAX_BYTES_AT_ONCE = 4_096 // bytes of a document that is read together with its entity's number
-const MAX_BYTES_PER_READ = 1 << 20 // bytes of larger documents read by one statement, unless a single one is larger
+const ESCAPED_LETTER = '\\u' // an escaped letter in JSON
+const MAX_INLINE_BYTES = 4_096 // of a document that is read together with its entity's number
+const MAX_BYTES_PER_READ = 1 << 20 // of larger documents, unless a single one is larger
 
 /** Returns the columns of an entity (`e`) that `findWithWords` needs. */
 export function getWordColumns(model: Model): string[] {
@@ -18,7 +18,7 @@ export function getWordColumns(model: Model): string[] {
   return [
     'e.seq',
     `octet_length(${document})`,
-    `case when octet_length(${document}) <= ${MAX_BYTES_AT_ONCE} then ${document} end`,
+    `case when octet_length(${document}) <= ${MAX_INLINE_BYTES} then ${document} end`,
   ]
 }
 
@@ -28,7 +28,7 @@ export type WordRow = [seq: number, size: number, document: string | null]
 /** A test of whether the JSON of a document contains words. */
 export type WordTest = (document: string) => boolean
 
-/** Returns which of the entities contain the words. `use` gets the document of each that does. */
+/** Returns the entities that contain the words. `use` gets the document of each. */
 export async function findWithWords(
   db: Db,
   model: Model,
@@ -45,7 +45,7 @@ export async function findWithWords(
   return found
 }
 
-/** Calls `use` with the JSON of each entity's document; reads the large ones in bounded steps. */
+/** Calls `use` with the JSON of each document, and reads large ones in bounded steps. */
 export async function readDocuments(
   db: Db,
   model: Model,
@@ -66,29 +66,29 @@ export async function readDocuments(
   }
 }
 
-/** Returns the longest of the words if documents of plain letters have it as it is. */
+/** Returns the longest word if all words are ASCII, because ASCII documents contain it unchanged. */
 export function getWordLiteral(model: Model, search: string): Literal[] {
   const words = toSearchedWords(search).map(({ word }) => word)
-  const [part] = words.every(isPlain) ? words.sort((one, other) => other.length - one.length) : []
+  const [part] = words.every(isAscii) ? words.sort((one, other) => other.length - one.length) : []
   if (!part) return []
-  return [{ text: fragment(documentSql(model)), part, maxBytes: MAX_BYTES_AT_ONCE, hiddenBy: ESCAPED_LETTER }]
+  return [{ text: fragment(documentSql(model)), part, maxBytes: MAX_INLINE_BYTES, hiddenBy: ESCAPED_LETTER }]
 }
 
 /**
- * Returns a test of whether the JSON of a document contains the words of a full-text expression. It finds the same as
- * the index of words, and mostly without parsing the document.
+ * Returns a test whether the JSON of a document contains the words of a full-text expression. It agrees with the full-text
+ * index, and rarely parses the document.
  */
 export function createWordTest(model: Model, search: string): WordTest {
   const words = toSearchedWords(search).map(({ fields, ...word }) => {
     const keys = model.fields.filter(({ number }) => fields.includes(number)).map(({ key }) => key)
     return { ...word, keys }
   })
-  // A word has only letters, digits and marks, which are no operators of a regular expression.
+  // Words need no escaping: they consist of letters, digits and marks.
   const patterns = words.map(({ word }) => new RegExp(word, 'i'))
-  const arePlain = words.every(({ word }) => isPlain(word))
+  const arePlain = words.every(({ word }) => isAscii(word))
   return (document) => {
-    // The words of a plain document stand in its JSON as they are, unless a letter is escaped.
-    if (isPlain(document) && !document.includes(ESCAPED_LETTER))
+    // The JSON of an ASCII document contains its words unchanged, unless a letter is escaped.
+    if (isAscii(document) && !document.includes(ESCAPED_LETTER))
       if (!arePlain || !patterns.every((pattern) => pattern.test(document))) return false
     const doc = JSON.parse(document) as Doc
     if (document.length > LONG_DOCUMENT) return matchesWords(search, new Set(toSearchTerms(model, doc).split(' ')))

@@ -8,11 +8,11 @@ import { takeWithinSize } from '../store/sql-fragments'
 import { toSearchTerms } from './tokenizer'
 import { getWordColumns, readDocuments, type WordRow } from './word-filter'
 
-/** Entities that are read at once: by a thread, or by the main thread, which others wait for. */
+/** Entities per read: in a thread, or on the main thread, which other requests wait for. */
 const [ENTITIES_PER_THREAD_READ, ENTITIES_PER_READ] = [500, 100]
-const MAX_BYTES_PER_READ = 1 << 19 // bytes of entities that are split into words at once, unless a single one is larger
+const MAX_BYTES_PER_READ = 1 << 19 // of documents, unless a single one is larger
 
-/** The words of the next entities of a blueprint, each in a state of its entity. */
+/** The words of the next entities of a blueprint, with the state of each. */
 export type WordBatch = {
   words: [seq: number, state: string, terms: string][]
   /** The numbers of all entities in its range, also those of other blueprints. */
@@ -22,8 +22,8 @@ export type WordBatch = {
 }
 
 /**
- * Reads entities in the order of their numbers and splits them into words, in a thread where there is one, which reads the
- * next ones while those before are written.
+ * Reads entities by number and splits them into words. A reader thread, if there is one, reads the next batch while the last one
+ * is written.
  */
 export class WordReader {
   #ahead?: { from: number; batch: Promise<WordBatch> }
@@ -41,7 +41,7 @@ export class WordReader {
     this.#ahead = undefined
     if (end === undefined || batch.isEnd || !hasReaderThreads(this.tenant.place)) return batch
     this.#ahead = { from: end, batch: this.#read(end) }
-    this.#ahead.batch.catch(() => {}) // whoever asks for it gets its error
+    this.#ahead.batch.catch(() => {}) // the next `readAfter` gets the error
     return batch
   }
 
@@ -67,7 +67,7 @@ export class WordReader {
   }
 }
 
-/** Reads words for the main thread. The arguments are the blueprint, its version, and the number. */
+/** Reads words in a reader thread. The arguments are the blueprint, its version, and the number. */
 export async function readWordsHere(tenant: Tenant, [key, version, from]: string[]): Promise<WordBatch> {
   const model = await getModel(tenant, key!)
   if (versionOf(model) !== version) throw new Error('The thread knows another version of the blueprint.')
@@ -79,7 +79,7 @@ const versionOf = ({ _id, version, form }: Model) => `${_id} ${version} ${form}`
 type EntityRow = [...WordRow, blueprint: string, state: string]
 
 async function readWords(db: Db, model: Model, from: number, limit: number): Promise<WordBatch> {
-  // Entities of all blueprints, because SQLite would sort all entities of one blueprint again for each read.
+  // All blueprints, because SQLite would sort all entities of one blueprint for each read.
   const next = `select ${getWordColumns(model).join(', ')}, e.blueprint, ${STATE_SQL} from entities e
     where e.seq > ? order by e.seq limit ?`
   const rows = (await db.query(next, [from, limit])) as EntityRow[]

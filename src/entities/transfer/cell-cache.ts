@@ -6,17 +6,14 @@ const MAX_BYTES = 1 << 21
 const MAX_CELL_BYTES = 64
 const INTEGERS_PER_ENTRY = 4
 
-/** What a cell adds to the texts of its entity. */
+/** The parts that a cell adds to the texts of its entity. */
 export type ValueTexts = { property: string; storedKey: string }
 
-/**
- * Remembers what the cells of a table add to the texts of their entities, as bytes: they are found by the bytes of a
- * cell, and copied, without a text being made for each of them.
- */
+/** Caches the parts of entity texts by the bytes of their cells. Parts are copied as bytes, without a string for each cell. */
 export class CellCache {
   /** The numbers of entries by the hashes of their cells; 0 is none. */
   #slots = new Int32Array(SLOT_MASK + 1)
-  /** Of each entry: where its bytes begin, its column and the length of its cell, and the lengths of its two texts. */
+  /** Per entry: the offset of its bytes, its column and the length of its cell, and the lengths of its two texts. */
   #entries = new Int32Array(INTEGERS_PER_ENTRY * (MAX_ENTRIES + 1))
   #bytes = Buffer.allocUnsafe(MAX_BYTES)
   #count = 0
@@ -60,7 +57,7 @@ export class CellCache {
     }
   }
 
-  /** Adds a cell that was just looked for. Returns its entry, or 0 when it is not remembered. */
+  /** Adds the cell of the last `find`. Returns its entry, or 0 when it is not cached. */
   add(line: Uint8Array, from: number, to: number, column: number, { property, storedKey }: ValueTexts): number {
     const length = to - from
     if (length > MAX_CELL_BYTES || this.#isSkipped[column]) return 0
@@ -97,8 +94,8 @@ export class CellCache {
     target.copy(this.#bytes, start, length)
   }
 
-  /** Makes room, between two rows. The cells of a column that mostly differ are remembered no longer. */
-  makeRoom() {
+  /** Clears a full cache, between two rows. Columns with mostly distinct cells are no longer cached. */
+  clearIfFull() {
     if (!this.#isFull) return
     this.#isFull = false
     for (let column = 0; column < this.#hits.length; column++)

@@ -11,7 +11,7 @@ import type { CsvColumn } from './csv-columns'
 import type { Line } from './line-reader'
 import { TextBytes } from './text-bytes'
 
-/** What the cells of a row say, where they alone decide what is stored. */
+/** The texts of a new entity whose row alone decides what is stored. */
 export type RowTexts = EntityTexts & { identifier: string }
 
 /** A field that a new entity may get a value of. */
@@ -23,14 +23,14 @@ type PlannedColumn = { field: ModelField; index: number; read: CsvColumn['read']
 const QUOTE = 34
 
 /**
- * Makes the texts of new entities from the cells of a table. A cell is read, validated and written as JSON once for all
- * rows that have it.
+ * Builds the texts of new entities from the cells of a table. A cell is read, validated and written as JSON once for all rows
+ * that repeat it.
  */
 export class RowPlan {
   #cache: CellCache
   #properties = new TextBytes()
   #storedKeys = new TextBytes()
-  /** Of each field, the entry of its cell in the cache, or else the texts of its value. */
+  /** The cache entry of each field's cell; `#texts` has the texts of uncached cells. */
   #entries: Int32Array
   #texts: (ValueTexts | undefined)[]
   /** Where the cells of the row begin and end. */
@@ -52,7 +52,7 @@ export class RowPlan {
     this.#ends = new Int32Array(columns.length)
   }
 
-  /** Returns the plan of a table, or undefined when more than its cells decides what becomes of a row. */
+  /** Returns the plan of a table, or undefined when the stored entity depends on more than its cells. */
   static create(model: Model, actor: Caller | undefined, columns: CsvColumn[], separator: string): RowPlan | undefined {
     if (model.formulas.length || model.fileFields.length || pendingModelOf(model)) return
     if (!rowScopeOf(model, 'create', actor)) return
@@ -82,10 +82,10 @@ export class RowPlan {
     return new RowPlan(model, planned, fields, identifierColumn, separator.charCodeAt(0))
   }
 
-  /** Returns the texts of the entity of a row; undefined for a row that is refused, or that has to be read otherwise. */
+  /** Returns the texts of a row's entity; undefined for a row that is invalid or that the plan cannot read. */
   toTexts({ text, bytes }: Line): RowTexts | undefined {
     if (!this.#findCells(bytes)) return
-    this.#cache.makeRoom()
+    this.#cache.clearIfFull()
     this.#entries.fill(0)
     const [properties, storedKeys] = [this.#properties.clear(), this.#storedKeys.clear()]
     for (let n = 0; n < this.columns.length; n++) {
@@ -126,10 +126,10 @@ export class RowPlan {
     }
   }
 
-  /** Returns a cell of the row that was read last. */
+  /** Returns a cell of the last row. */
   readCell = (line: Line, column: number) => this.#readCell(line.text, line.bytes, column)
 
-  /** Finds the cells of a row. Returns false for one that is malformed or blank, or whose quotes have to be removed. */
+  /** Finds the cells of a row. Returns false for a malformed or blank row, and for escaped quotes. */
   #findCells(bytes: Uint8Array): boolean {
     const { separator } = this
     const count = this.columns.length
@@ -154,7 +154,7 @@ export class RowPlan {
     return !isBlank
   }
 
-  /** The offsets in bytes are those of the text where all of its characters are one byte long. */
+  /** Byte offsets equal text offsets if all characters are one byte long. */
   #readCell(text: string, bytes: Uint8Array, column: number): string {
     const [from, to] = [this.#starts[column]!, this.#ends[column]!]
     return text.length === bytes.length ? text.slice(from, to) : Buffer.from(bytes.subarray(from, to)).toString()
@@ -165,7 +165,7 @@ export class RowPlan {
     try {
       value = read(cell)
     } catch {
-      return // read again in the usual way, it throws the same
+      return // the usual reader throws the same error
     }
     return isStorable(value) && !field.validate(value).length ? toTexts(value) : undefined
   }

@@ -1,7 +1,7 @@
 import { openSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { confineProcess } from '../../core/confinement'
-import { endStartPolicy } from '../../core/jit-policy'
+import { enableJit } from '../../core/jit-policy'
 import { compileSource } from './compiler'
 import type { Command, Message } from './protocol'
 import { getGrowthBytes } from './quickjs'
@@ -15,7 +15,7 @@ const MAX_PROCESS_BYTES = 1 << 30 // of the process; the engine limits each lamb
 const MAX_ENGINE_GROWTH_BYTES = 32 << 20 // after more growth the process is replaced
 const MONITOR_INTERVAL_MS = 20
 
-endStartPolicy()
+enableJit()
 // The server has priority, and when memory is short the kernel kills this process first.
 if (process.platform === 'linux')
   try {

@@ -6,17 +6,16 @@ type BatchStatement = { sql: string; params: unknown[]; count: number; toReturne
 
 const MIN_JSON_ROWS = 8 // fewer rows are as quick one by one
 const MAX_JSON_ROWS = 1_000 // of one statement
-const MAX_LISTED_ROWS = 64 // of one statement; more take as long
+const MAX_LISTED_ROWS = 64 // of one statement; longer lists are no faster
 const ROWS_PER_PAGE = 4 // about how many rows in the order of a key share a page
 const NUMBERED = /^ returning (\w+), seq$/ // a column of the rows, and the number that SQLite gives them
 const PLAIN_INSERT =
   /^insert into (\w+) \(([^()]+)\) values (\((?:\?, )*\?\))( returning [\w", ]+)?( on conflict do nothing)?$/
 
 /**
- * Yields fewer statements for many inserts. Consecutive rows that differ only in an integer and one more value become one
- * statement with these two as JSON, in the order of the key, which takes two thirds of the time. Other rows are listed in
- * a statement, which takes half of the time where they return something. Their numbers are known without `returning`,
- * which would take a fifth of the time: SQLite gives each row the one after the largest.
+ * Combines many inserts into fewer statements. Consecutive rows that differ only in an integer and one more value are passed as
+ * JSON, in the order of the key, which takes two thirds of the time. Other rows are listed in a statement, which halves the
+ * time of those with `returning`. The numbers of new rows are counted, because returning them takes a fifth of the time.
  */
 export function* batchInserts(sql: string, rows: unknown[][]): Generator<BatchStatement> {
   const [, table, names = '', values = '', returned = '', unlessThere = ''] =
@@ -38,7 +37,7 @@ export function* batchInserts(sql: string, rows: unknown[][]): Generator<BatchSt
   }
 }
 
-/** Where only the numbers of the rows are unknown, SQLite need not return them. */
+/** Counts the numbers of new rows instead of returning them: SQLite gives each row the one after the largest. */
 function* toReturningInserts(insert: string, names: string[], values: string, returned: string, rows: unknown[][]) {
   const column = names.indexOf(NUMBERED.exec(returned)?.[1] ?? '')
   if (column < 0) return yield* toListedInserts(insert, values, returned, rows)
@@ -53,7 +52,7 @@ function* toReturningInserts(insert: string, names: string[], values: string, re
   }
 }
 
-/** A statement lists as many rows as a power of two, so that few of them have to be prepared. */
+/** Lists a power of two of rows in each statement, so that few statements have to be prepared. */
 function* toListedInserts(insert: string, values: string, returned: string, rows: unknown[][]) {
   const differing = rows.length < MAX_LISTED_ROWS ? [] : findDiffering(rows)
   for (let at = 0; at < rows.length; ) {
@@ -67,7 +66,7 @@ function* toListedInserts(insert: string, values: string, returned: string, rows
   }
 }
 
-/** Lists only the columns that differ. The values that all rows have are bound once. */
+/** Lists only the columns in which rows differ, and binds shared values once. */
 function toSharedInsert(insert: string, returned: string, rows: unknown[][], differing: number[]): BatchStatement {
   const first = rows[0]!
   const columns = first.map((_, n) => (differing.includes(n) ? `column${differing.indexOf(n) + 1}` : '?'))
@@ -76,7 +75,7 @@ function toSharedInsert(insert: string, returned: string, rows: unknown[][], dif
   for (const row of rows) for (const n of differing) params.push(row[n])
   const listed = `${values}${`, ${values}`.repeat(rows.length - 1)}`
   return {
-    // Without a condition, SQLite would take `on` for that of a join.
+    // Without `where`, SQLite parses `on conflict` as the `on` of a join.
     sql: `${insert} select ${columns.join(', ')} from (values ${listed}) where true${returned}`,
     params,
     count: rows.length,

@@ -4,12 +4,12 @@ import type { CheckpointRequest } from './checkpoint-worker'
 import type { drivers } from './drivers'
 
 const CHECKPOINT_STATEMENTS = 10_000 // since the last checkpoint: about 20 MB of log
-/** From here on the log is made to start over, and from there on writes wait until it does. */
+/** From the first on, checkpoints run until the log can start over; from the second on, writes wait for it. */
 const [LONG_LOG_STATEMENTS, MAX_LOG_STATEMENTS] = [40_000, 160_000]
 const SHORT_CHECKPOINT_MS = 3
-/** A checkpoint that takes longer than this part of the one before does not become much shorter. */
-const CONVERGED_PART = 0.7
-const MAX_LAST_STATEMENTS = 1_000 // that writes wait for
+/** Checkpoints have converged when one takes more than this share of the time of the one before. */
+const CONVERGED_SHARE = 0.7
+const MAX_LAST_STATEMENTS = 1_000 // in the checkpoint that a write waits for
 
 const MAX_CHECKPOINT_WAIT_MS = 5_000
 
@@ -19,7 +19,7 @@ type FileState = {
   /** bytes */
   longestLog: number
   running?: Promise<void>
-  /** How long the last checkpoint took (ms), while the log is long, and whether the next one takes hardly less. */
+  /** The duration of the last checkpoint of a long log (ms), and whether the next one will hardly be shorter. */
   lastMs: number
   isConverged: boolean
 }
@@ -31,8 +31,8 @@ type WriteSize = { statements: number; log: number; logLimit: number }
 
 /**
  * Checkpoints busy databases. A checkpoint writes thousands of pages and waits for the disk, so it runs in a worker
- * thread while requests are served. The log starts over only when nothing was written since the last checkpoint. So once
- * it is long, one checkpoint follows the other, each of less than the one before, until a write can wait for the last.
+ * thread while requests are served. The log starts over only when nothing was written since the last checkpoint. Once it is
+ * long, ever shorter checkpoints follow each other, until a write can wait for the last one.
  */
 export class CheckpointScheduler {
   #worker?: Worker
@@ -60,7 +60,7 @@ export class CheckpointScheduler {
     const isLong = state.loggedStatements >= LONG_LOG_STATEMENTS || grown >= logLimit / 2
     if (state.pendingStatements < CHECKPOINT_STATEMENTS && !isLong) return
     const isTooLong = state.loggedStatements >= MAX_LOG_STATEMENTS || grown >= logLimit
-    // Of a large write, all of it is left.
+    // A large write leaves at least its own statements.
     const isLittleLeft = state.pendingStatements <= Math.max(MAX_LAST_STATEMENTS, statements)
     const isLast = isLong && !state.running && state.isConverged && isLittleLeft
     if (!isLast && !isTooLong) {
@@ -105,7 +105,7 @@ export class CheckpointScheduler {
     // end.
     await Promise.race([done, Bun.sleep(MAX_CHECKPOINT_WAIT_MS)])
     const ms = performance.now() - startedAt
-    state.isConverged = isLong && (ms <= SHORT_CHECKPOINT_MS || ms > CONVERGED_PART * state.lastMs)
+    state.isConverged = isLong && (ms <= SHORT_CHECKPOINT_MS || ms > CONVERGED_SHARE * state.lastMs)
     state.lastMs = isLong ? ms : Number.POSITIVE_INFINITY
     state.pendingStatements -= covered
     state.running = undefined

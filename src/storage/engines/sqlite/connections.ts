@@ -5,21 +5,21 @@ import type { OpenFile } from './drivers'
 import type { WriteAccess } from './lazy-writer'
 import { WalSync } from './wal-sync'
 
-/** The room that the caches of a thread's connections share, and the most and the least of it for one (KiB). */
+/** The cache size that the connections of a thread share, and the largest and the smallest for one (KiB). */
 const [ALL_CACHES_KIB, MAX_CACHE_KIB, MIN_CACHE_KIB] = [128 << 10, 16 << 10, 2 << 10]
 
 /**
- * Returns the room for the cache of the latest of some connections (KiB). The operating system has the pages beyond it:
- * reading one again takes a microsecond. `soft_heap_limit` bounds nothing in Bun.
+ * Returns the cache size for the latest of some connections (KiB). The operating system caches other pages, and reading one
+ * again takes a microsecond. `soft_heap_limit` has no effect in Bun.
  */
-export const chooseCacheRoom = (connections: number) =>
+export const chooseCacheSize = (connections: number) =>
   Math.max(MIN_CACHE_KIB, Math.min(MAX_CACHE_KIB, Math.floor(ALL_CACHES_KIB / connections)))
 
 // SQLite's own wait for another process blocks this one, so it is short; `#retryWhileBusy` does the rest. The cache
 // grows only as it is used, and is released when the database is idle. Checkpoints run in another thread; SQLite's own
 // are only for a log that is far behind.
 export const choosePragmas = () => `pragma busy_timeout = 20; pragma journal_mode = wal; pragma foreign_keys = on;
-  pragma cache_size = -${chooseCacheRoom(CachedConnection.openCount)}; pragma wal_autocheckpoint = 200000;
+  pragma cache_size = -${chooseCacheSize(CachedConnection.openCount)}; pragma wal_autocheckpoint = 200000;
   pragma temp_store = memory`
 /** The words of the full-text index. The table stores nothing, so each connection creates its own. */
 const CREATE_VOCABULARY_SQL = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`

@@ -7,8 +7,8 @@ type CountRemoteCommits = () => number
 const ONLY_READS = /^\s*select\b/i
 
 /**
- * Reads by the connection that writes while it is in no transaction, because what it caches of the file stays valid after its
- * own commits; otherwise by one that only reads.
+ * Reads on the writing connection while it is in no transaction, because its page cache stays valid after its own commits;
+ * otherwise on a read-only connection.
  */
 export class DatabaseReads {
   #ofReader: ReadSnapshot
@@ -37,7 +37,7 @@ export class DatabaseReads {
     if (!connection) return this.#ofReader
     if (!this.#ofWriter) {
       this.#ofWriter = new ReadSnapshot(connection, this.countRemoteCommits)
-      // From now on, mostly the other connection caches.
+      // From now on, most reads use the cache of the writing connection.
       this.end()
       this.reader.execute('pragma shrink_memory')
     }
@@ -49,7 +49,7 @@ export class DatabaseReads {
     this.#isWriting = true
   }
 
-  /** Reads see what was written from now on, if it was committed. */
+  /** Later reads see the write, if it was committed. */
   endWrite() {
     this.#isWriting = false
     this.end()

@@ -1,19 +1,19 @@
 import { expect, test } from 'bun:test'
 import { availableParallelism } from 'node:os'
-import { beginPlainRead } from '../../../src/entities/query/plain-reads'
+import { beginUnindexedRead } from '../../../src/entities/query/unindexed-reads'
 
 const { signal } = new AbortController()
 const most = Math.max(1, availableParallelism() - 1)
 
 test('a list waits for another one that is read without its index, and then begins', async () => {
   const isMissing = async () => true
-  const ends = await Promise.all(Array.from({ length: most }, () => beginPlainRead('one', isMissing, signal)))
+  const ends = await Promise.all(Array.from({ length: most }, () => beginUnindexedRead('one', isMissing, signal)))
   let hasBegun = false
-  const next = beginPlainRead('one', isMissing, signal).then((end) => {
+  const next = beginUnindexedRead('one', isMissing, signal).then((end) => {
     hasBegun = true
     return end
   })
-  expect(await beginPlainRead('of another index', isMissing, signal)).toBeFunction()
+  expect(await beginUnindexedRead('of another index', isMissing, signal)).toBeFunction()
   expect(hasBegun).toBeFalse()
   ends[0]!()
   ;(await next)!()
@@ -22,14 +22,14 @@ test('a list waits for another one that is read without its index, and then begi
 test('a list that waits goes on without a plain read once the index is there', async () => {
   let isBuilt = false
   const isMissing = async () => !isBuilt
-  for (let n = 0; n < most; n++) await beginPlainRead('two', isMissing, signal)
-  const waiting = beginPlainRead('two', isMissing, signal)
+  for (let n = 0; n < most; n++) await beginUnindexedRead('two', isMissing, signal)
+  const waiting = beginUnindexedRead('two', isMissing, signal)
   isBuilt = true
   expect(await waiting).toBeUndefined()
 })
 
 test('a list whose client is gone does not wait', async () => {
   const isMissing = async () => true
-  for (let n = 0; n < most; n++) await beginPlainRead('three', isMissing, signal)
-  expect(await beginPlainRead('three', isMissing, AbortSignal.abort())).toBeFunction()
+  for (let n = 0; n < most; n++) await beginUnindexedRead('three', isMissing, signal)
+  expect(await beginUnindexedRead('three', isMissing, AbortSignal.abort())).toBeFunction()
 })

@@ -2,15 +2,15 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { CachedConnection } from '../../src/storage/engines/sqlite/connection'
-import { chooseCacheRoom, openReader } from '../../src/storage/engines/sqlite/connections'
+import { chooseCacheSize, openReader } from '../../src/storage/engines/sqlite/connections'
 import { drivers } from '../../src/storage/engines/sqlite/drivers'
 import { createTempFolder } from '../temp-folder'
 
 const MIB = 1_024 // KiB
 
 test('the caches of a few connections have 16 MiB each, and those of many share their room, down to 2 MiB', () => {
-  expect([1, 2, 8].map(chooseCacheRoom)).toEqual([16 * MIB, 16 * MIB, 16 * MIB])
-  expect([16, 32, 64, 5_000].map(chooseCacheRoom)).toEqual([8 * MIB, 4 * MIB, 2 * MIB, 2 * MIB])
+  expect([1, 2, 8].map(chooseCacheSize)).toEqual([16 * MIB, 16 * MIB, 16 * MIB])
+  expect([16, 32, 64, 5_000].map(chooseCacheSize)).toEqual([8 * MIB, 4 * MIB, 2 * MIB, 2 * MIB])
 })
 
 test('a connection gets its room by how many are open, and gives it back when it is closed', async () => {
@@ -19,8 +19,8 @@ test('a connection gets its room by how many are open, and gives it back when it
   const open = async () => openReader(path, { openFile: await drivers['bun:sqlite'](), lockTimeout: 1_000 })
   const before = CachedConnection.openCount
   const connections = await Promise.all(Array.from({ length: 40 }, open))
-  const rooms = await Promise.all(connections.map((connection) => connection.readPragma('cache_size')))
-  expect(rooms.at(-1)).toBe(-chooseCacheRoom(before + 40))
+  const sizes = await Promise.all(connections.map((connection) => connection.readPragma('cache_size')))
+  expect(sizes.at(-1)).toBe(-chooseCacheSize(before + 40))
   for (const connection of connections) connection.close()
   expect(CachedConnection.openCount).toBe(before)
 })
