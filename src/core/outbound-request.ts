@@ -29,8 +29,7 @@ const MAX_TENANTS_WITH_SOCKETS = 1_000 // beyond that the longest unused tenant'
 type WithAddresses = { addresses?: string[] }
 
 /**
- * Returns what sends requests, by their protocols. It is loaded with the first request, because it comes with streams,
- * sockets and TLS.
+ * Returns the HTTP clients by protocol. The first request loads them, because their modules include streams, sockets and TLS.
  */
 function loadProtocols() {
   const { Agent, request: overHttp } = process.getBuiltinModule('node:http')

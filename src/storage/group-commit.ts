@@ -18,7 +18,7 @@ type WriteUnit = PromiseWithResolvers<unknown> & {
 }
 
 const MAX_WAITING_UNITS = 1_000 // beyond that a write is 503 BUSY
-const MAX_JOINT_UNITS = 100 // units that are done together
+const MAX_JOINT_UNITS = 100
 const BATCH_WINDOW_MS = 10 // an older transaction takes no more units, or its first would wait forever
 /** How long background work pauses while others write, as a multiple of what its last transaction took. */
 const BACKGROUND_PAUSE_FACTOR = 3
@@ -78,7 +78,7 @@ export class GroupCommitWriter {
 
   async #runBatch() {
     const units: WriteUnit[] = []
-    // Requests that are just arriving get one turn of the event loop to join, before the transaction holds anything.
+    // Arriving requests get one turn of the event loop to join before the transaction begins.
     await new Promise(setImmediate)
     const startedAt = performance.now()
     const background = this.#queue[0]?.options.background ? this.#queue[0].options : undefined
@@ -143,7 +143,7 @@ export class GroupCommitWriter {
     }
   }
 
-  /** Takes the next unit from the queue, and those behind it that are done together with it. */
+  /** Takes the next unit from the queue, and those behind it that can be joined with it. */
   #takeJoint(): WriteUnit[] {
     const kind = this.#queue[0]?.options.joint?.kind
     const end = kind === undefined ? 1 : this.#queue.findIndex(({ options }) => options.joint?.kind !== kind)

@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../../storage/port'
 import { type ChangePosition, isReachable, readChangedEntities, readChangePosition } from '../changes/tracked-changes'
 
-/** The entities of a blueprint that have changed since a moment. */
+/** The entities of a blueprint that have changed since a position. */
 export class ChangedEntities {
   #numbers = new Set<number>()
   #upto: ChangePosition
@@ -13,13 +13,13 @@ export class ChangedEntities {
     this.#upto = since
   }
 
-  /** Returns those that change from now on, or undefined when changes are not tracked. */
+  /** Starts now. Returns undefined when changes are not tracked. */
   static async sinceNow(db: Db, blueprint: string): Promise<ChangedEntities | undefined> {
     const position = await readChangePosition(db, blueprint)
     return position && new ChangedEntities(blueprint, position)
   }
 
-  /** Returns their numbers, as a transaction sees them, or undefined when some are not noted any more. */
+  /** Returns their numbers as of a transaction, or undefined when some records are gone. */
   async read(tx: Tx): Promise<ReadonlySet<number> | undefined> {
     const position = await readChangePosition(tx, this.blueprint)
     if (!position || !isReachable(this.since, position)) return

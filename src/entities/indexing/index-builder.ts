@@ -18,10 +18,10 @@ import { ChangedEntities } from './changed-entities'
 import { compoundReader, type EntityRow, fieldReader, type ReadRows, STATE_SQL } from './index-rows'
 import { SortedRows } from './sorted-rows'
 
-const ENTITIES_PER_READ = 500 // entities whose rows one statement reads
-const READS_PER_PASS = 100 // their rows are in memory at once
+const ENTITIES_PER_READ = 500
+const READS_PER_PASS = 100 // whose rows are in memory together
 const [MIN_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE] = [64, 4_096] // rows that one write inserts or deletes
-const MIN_ROWS_PER_REMOTE_WRITE = 1_024 // of a few rows, such a write would take as long for its round trips
+const MIN_ROWS_PER_REMOTE_WRITE = 1_024 // fewer rows take as long, because of the round trips
 
 /**
  * Builds and removes the indexes of a blueprint's fields in the background, slice by slice, in one process at a time.
@@ -51,8 +51,8 @@ const createSliceSize = ({ place }: Tenant) =>
 type UnreadyIndex = { number: number; state: IndexState; read?: ReadRows }
 
 /**
- * Returns the indexes that are not ready; one with fields that are gone cannot be built. Of the compound ones, that which
- * lists have asked for first, which has the highest number, is the first.
+ * Returns the indexes that are not ready, compound ones first, in the order of their requests (descending numbers). An index of
+ * removed fields cannot be built.
  */
 const findUnready = (model: Model): UnreadyIndex[] =>
   [
@@ -66,7 +66,7 @@ const findUnready = (model: Model): UnreadyIndex[] =>
 
 const isRetiring = ({ state, read }: UnreadyIndex) => state === 'retiring' || (state === 'building' && !read)
 
-/** Adds the rows of all entities that exist, and then makes the index ready. Writers add those of later entities. */
+/** Adds the rows of all existing entities, and then marks the index as ready. Writers add the rows of later entities. */
 async function build(leased: Tenant & Lease, model: Model, number: number, read: ReadRows) {
   const size = createSliceSize(leased)
   for (let hasMore = true; hasMore; ) hasMore = await buildNext(leased, model, number, read, size)
@@ -74,8 +74,8 @@ async function build(leased: Tenant & Lease, model: Model, number: number, read:
 }
 
 /**
- * Indexes the next entities, from wherever any process left off. Their rows are read first, without holding the writer,
- * and sorted, so that each write inserts rows that lie side by side, which are few pages. Returns whether any may be left.
+ * Indexes the next entities, from where the last process stopped. Rows are read without holding the writer, and sorted, so that
+ * each write changes few pages. Returns whether more entities may follow.
  */
 async function buildNext(
   leased: Tenant & Lease,
@@ -98,7 +98,7 @@ async function buildNext(
     leased.signal.throwIfAborted()
     const next = await findSliceEnd(db, end, upto)
     if (next === undefined) break
-    // So that the blueprint leads to no index, which would be read whole for each slice.
+    // `|| ''` keeps SQLite from scanning the blueprint's index for each slice.
     rows.add(await read(db, fragment("e.seq > ? and e.seq <= ? and e.blueprint || '' = ?", end, next, model.code)))
     end = next
     await db.yieldToOthers()
@@ -126,7 +126,7 @@ async function buildNext(
   return true
 }
 
-/** Of the entities of all blueprints, because SQLite would sort all those of one blueprint again for each slice. */
+/** A slice has entities of all blueprints, because SQLite would sort those of one blueprint for each slice. */
 async function findSliceEnd(db: Tenant['db'], from: number, upto: number): Promise<number | undefined> {
   const slice = 'select max(s.seq) from (select seq from entities where seq > ? and seq <= ? order by seq limit ?) as s'
   const [row] = await db.query(slice, [from, upto, ENTITIES_PER_READ])
@@ -134,8 +134,8 @@ async function findSliceEnd(db: Tenant['db'], from: number, upto: number): Promi
 }
 
 /**
- * Returns the rows that the entities of these rows have now. Whoever changed an entity meanwhile wrote only the rows that
- * it did not have before. Without the entities that have `changed`, the state of each is compared.
+ * Returns the current rows of the entities of these rows. A write meanwhile has added only the rows that its entity did not have
+ * before. Without `changed`, the state of each entity is compared.
  */
 async function refreshRows(
   tx: Tx,
@@ -167,7 +167,7 @@ const insertRows = (tx: Tx, number: number, rows: EntityRow[]) =>
     rows.map(({ path, value, created, entity }) => [number, path, value, created, entity]),
   )
 
-/** Waits until no process reads by these indexes any more, and then stops maintaining them. */
+/** Waits until no process uses these indexes, and then stops maintaining them. */
 async function retire(leased: Tenant & Lease, model: Model, indexes: UnreadyIndex[]) {
   if (sharesData) await pause(PROPAGATION_MS, undefined, { signal: leased.signal })
   await changeState(leased, model, indexes, 'removing')
@@ -204,7 +204,7 @@ async function remove(leased: Tenant & Lease, { key }: Model, number: number) {
 
 type IndexState = FieldIndex['state']
 
-/** Changes the state of indexes, which every writer and reader notices. */
+/** Changes the state of indexes for all writers and readers. */
 const changeState = (
   leased: Tenant & Lease,
   { key }: Model,

@@ -40,12 +40,12 @@ export function requestIndex(model: Model, field: ModelField, reason: IndexReaso
 }
 
 const MAX_COMPOUND_INDEXES = 8 // of a blueprint
-const REPLACEABLE_DAYS = 2 // an index that no query has used for so long makes room for another one
+const REPLACEABLE_DAYS = 2 // an index unused for so long can be replaced by another one
 const seenOnce = new BoundedMap<string, true>(10_000)
 
 /**
- * Has a compound index built in the background when lists have asked for it twice, unless the blueprint has enough of them.
- * Returns whether the lists have to do without.
+ * Starts the build of a compound index at the second request of lists, unless the blueprint has the maximum number. Returns
+ * whether the lists have to run without it.
  */
 export function requestCompoundIndex(model: Model, parts: CompoundParts): boolean {
   if (model.compoundIndexes.some((index) => partsKey(index) === partsKey(parts) && index.state !== 'removing'))
@@ -76,7 +76,7 @@ export function requestCompoundIndex(model: Model, parts: CompoundParts): boolea
   return false
 }
 
-/** Returns the compound index that was unused for longest, if that is long enough. */
+/** Returns the compound index unused for longest, if it can be replaced. */
 function findReplaceable({ compoundIndexes }: Model) {
   const [oldest] = compoundIndexes
     .filter(({ state }) => state === 'ready')
@@ -89,7 +89,7 @@ const RETIRE = "update field_indexes set state = 'retiring' where blueprint = ? 
 /** Remembers, to the day, that a query uses the index of a field. */
 export const noteFieldUse = (model: Model, { index, number }: ModelField) => index && noteIndexUse(model, index, number)
 
-/** Remembers, to the day, that a query uses the index with a number. */
+/** Records, to the day, that a query uses the index with a number. */
 export function noteIndexUse(model: Model, index: { used: string }, number: number) {
   if (now() - Date.parse(index.used) < DAY_MS || !Bun.isMainThread) return
   index.used = toIsoString(now())
@@ -130,7 +130,7 @@ function isDispensable(model: Model, number: number) {
 
 const MAX_TRIES = 5
 
-/** Changes which indexes a blueprint has if its model allows it. The work in the background then follows. */
+/** Changes the indexes of a blueprint if its model allows it, and resumes the builds. */
 async function changeIndexes(
   tenant: Tenant,
   key: string,

@@ -1,8 +1,8 @@
 import type { EntityRow } from './index-rows'
 
-const ROWS_PER_RUN = 5_000 // what is sorted at once
+const ROWS_PER_RUN = 5_000 // sorted together
 
-/** Rows in the order of the index, so that those which are inserted one after the other lie side by side. */
+/** Rows in the order of the index, so that consecutive inserts write to the same pages. */
 export class SortedRows {
   #added: EntityRow[] = []
   #texts = new Map<string, string>()
@@ -14,7 +14,7 @@ export class SortedRows {
     if (this.#added.length >= ROWS_PER_RUN) this.#sortAdded()
   }
 
-  /** Returns the next rows and forgets them; none when there are no more. */
+  /** Removes and returns the next rows. */
   take(count: number): EntityRow[] {
     if (this.#added.length) this.#sortAdded()
     const taken: EntityRow[] = []
@@ -40,7 +40,7 @@ export class SortedRows {
   }
 }
 
-/** Databases order some rare letters otherwise, which costs no more than a page. */
+/** Databases order some rare letters differently, which costs at most an extra page. */
 const compareRows = (one: EntityRow, other: EntityRow) =>
   compare(one.path, other.path) ||
   compare(one.value, other.value) ||

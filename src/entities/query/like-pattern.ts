@@ -24,7 +24,7 @@ export function parsePattern(text: string): LikePattern {
 
 /** Returns whether the whole text matches, ignoring case. The time is at most the product of both lengths. */
 export function matchesPattern({ parts, literal }: LikePattern, text: string): boolean {
-  // Most texts lack it, and looking for it costs a small part of a comparison.
+  // Most texts lack the literal, and a substring search costs a fraction of a comparison.
   if (literal && isAscii(text) && !text.toLowerCase().includes(literal)) return false
   const [length, characters] = [fillBuffer(text), characterBuffer]
   let [at, part, many, from] = [0, 0, -1, 0]

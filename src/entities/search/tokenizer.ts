@@ -24,40 +24,40 @@ const fold = (text: string) =>
 
 const splitWords = (folded: string) => (folded.match(WORD_PATTERN) ?? []).map((word) => word.slice(0, MAX_WORD_LENGTH))
 
-/** Texts of ASCII alone, such as most in English, are folded and split much faster. */
+/** ASCII texts, such as most in English, are folded and split much faster. */
 export const isAscii = (text: string) => Buffer.byteLength(text) === text.length
-const PLAIN_WORD = /[a-z0-9]+/g
+const ASCII_WORD = /[a-z0-9]+/g
 
-/** Returns a text in the form in which words are compared: without case and accents. */
+/** Returns a text without case and accents, in which words are compared. */
 const foldText = (text: string) =>
   fold(text)
     .replace(OPTIONAL_MARK, '')
     .replace(VOICED_KANA, (kana) => kana.normalize('NFC'))
 
-/** Returns the words of a text in the form in which they are compared. */
+/** Returns the words of a text without case and accents. */
 export function tokenize(text: string): string[] {
   if (!isAscii(text)) return splitWords(foldText(text))
-  const words = text.toLowerCase().match(PLAIN_WORD) ?? []
+  const words = text.toLowerCase().match(ASCII_WORD) ?? []
   return text.length > MAX_WORD_LENGTH ? words.map((word) => word.slice(0, MAX_WORD_LENGTH)) : words
 }
 
-/** Returns whether a text has a word as `tokenize` finds it, or with `isPrefix` one that begins with it. */
+/** Tells whether `tokenize` finds a word in a text, or with `isPrefix` one that begins with it. */
 export function hasWord(text: string, word: string, isPrefix: boolean): boolean {
   if (!isAscii(text)) {
     const folded = foldText(text)
-    // Splitting costs more than looking, and most texts do not have the word.
+    // A substring search is cheaper than a split, and most texts lack the word.
     return folded.includes(word) && splitWords(folded).some((one) => (isPrefix ? one.startsWith(word) : one === word))
   }
   const lower = text.toLowerCase()
-  // Of a longer word, only the beginning is compared.
-  const mayGoOn = isPrefix || word.length === MAX_WORD_LENGTH
+  // Longer words are truncated.
+  const mayContinue = isPrefix || word.length === MAX_WORD_LENGTH
   for (let at = lower.indexOf(word); at >= 0; at = lower.indexOf(word, at + 1))
-    if (!isPlainLetter(lower, at - 1) && (mayGoOn || !isPlainLetter(lower, at + word.length))) return true
+    if (!isWordCharacter(lower, at - 1) && (mayContinue || !isWordCharacter(lower, at + word.length))) return true
   return false
 }
 
-/** Returns whether a word of plain letters and digits has a character at an index. */
-function isPlainLetter(text: string, at: number) {
+/** Tells whether the character at an index is an ASCII letter or digit. */
+function isWordCharacter(text: string, at: number) {
   const code = text.charCodeAt(at)
   return (code >= 97 && code <= 122) || (code >= 48 && code <= 57)
 }

@@ -8,11 +8,11 @@ import { SizeLimit } from '../transfer/size-limit'
 import { type BlueprintFeatures, type ReadableTargets, requireFreshBlueprint } from './constraints'
 import type { EntityDraft } from './insert'
 
-/** Round trips are what is saved. Limitations count what was written before, and events name the trace of their own request. */
+/** Joining saves round trips. Limitations depend on earlier writes, and events name the trace of their request. */
 const mayJoin = ({ place }: PublicCtx, { limitations }: Model) =>
   !!place?.cluster && !limitations?.length && !currentTrace()
 
-/** Returns how an entity is created together with others that wait; undefined when its checks depend on the others. */
+/** Returns the work that creates an entity together with other queued ones; undefined when its checks depend on these. */
 export function createJointly(
   ctx: PublicCtx,
   model: Model,
@@ -27,13 +27,13 @@ export function createJointly(
   }
 }
 
-/** A change of an entity, which `apply` makes to what is stored. */
+/** A change of an entity, which `apply` makes to the stored row. */
 type Change<T> = {
   identifier: string
   apply(tx: Tx, before: StoredEntity | undefined, features: Promise<BlueprintFeatures>): Promise<T>
 }
 
-/** Returns how an entity is changed together with others that wait; undefined when its checks depend on the others. */
+/** Returns the work that changes an entity together with other queued ones; undefined when its checks depend on these. */
 export function updateJointly<T>(ctx: PublicCtx, model: Model, change: Change<T>): JointWork | undefined {
   if (!mayJoin(ctx, model) || model.fields.some(({ unique }) => unique)) return
   return {
@@ -48,7 +48,7 @@ async function applyAll<T>(tx: Tx, model: Model, changes: Change<T>[]): Promise<
   const names = changes.map(({ identifier }) => identifier)
   const [found] = await Promise.all([readStoredByNames(tx, model, names), features])
   const stored = changes.map(({ identifier }) => found.get(identifier))
-  // The second change of an entity is one of what the first has made of it.
+  // The second change of an entity must see the result of the first.
   if (new Set(stored.map((row) => row?.seq)).size < changes.length) return
   const settled = await Promise.allSettled(changes.map(({ apply }, n) => apply(tx, stored[n], features)))
   return settled.map((one) => {
@@ -57,5 +57,5 @@ async function applyAll<T>(tx: Tx, model: Model, changes: Change<T>[]): Promise<
   })
 }
 
-/** Names a model as those that are checked against it see it: another version is another kind. */
+/** Returns the identity of a model version: writes of different versions are not joined. */
 const nameOf = ({ _id, version, indexing, form }: Model) => `${_id} ${version} ${indexing} ${form}`

@@ -4,7 +4,7 @@ import { runGroup, Statement } from './statement-group'
 
 const FIRST_ANALYZE_ROWS = 1_000 // rows written
 const ANALYZE_GROWTH_FACTOR = 2
-const ROWS_PER_NEW_ROW = 10 // a table is analyzed when the tenant has no more rows than so many for each that was written
+const ROWS_PER_NEW_ROW = 10 // a table is analyzed once a tenth of the tenant's rows is new
 const MAX_COUNTED_TABLES = 20_000 // tables of tenants whose rows are counted
 
 /** Analyzes the tables of the bucket in the search path that the role owns. */
@@ -26,9 +26,9 @@ export type WrittenRows = Map<string, number>
 const SET_TENANT = new Statement("select set_config('app.tenant', $1, true)")
 
 /**
- * Analyzes a table of a bucket whenever a tenant's part of it has grown much, such as by a new index. PostgreSQL's autovacuum does so once a
- * minute at most, and by the growth of the whole table; until then the planner expects almost no rows with new values,
- * and joins of a few thousand rows take seconds. A role that does not own the tables leaves them to autovacuum.
+ * Analyzes a table of a bucket whenever a tenant's part of it has grown much, such as by a new index. Autovacuum does so at most
+ * once a minute, and by the growth of the whole table. Until then, the planner expects almost no rows with new values, and joins
+ * of a few thousand rows take seconds. A role that does not own the tables leaves them to autovacuum.
  */
 export class AutoAnalyze {
   #counts = new BoundedMap<string, { rows: number; next: number }>(MAX_COUNTED_TABLES)
@@ -52,15 +52,15 @@ export class AutoAnalyze {
   }
 
   /**
-   * Starts to analyze a table, unless that is under way already, or the tenant has many more rows than were written.
-   * Returns whether it was started.
+   * Starts to analyze a table, unless an analysis is running, or the tenant has many more rows than were written. Returns whether
+   * it was started.
    */
   #analyze(bucket: string, tenant: string, table: string, written: number): boolean {
     const name = `${pg.escapeIdentifier(bucket)}.${pg.escapeIdentifier(table)}`
     if (this.#analyzing.has(name)) return false
     this.#analyzing.add(name)
     const onDone = () => this.#analyzing.delete(name)
-    this.#analyzeGrown(name, tenant, written).then(onDone, onDone) // when it fails, plans are worse for a while
+    this.#analyzeGrown(name, tenant, written).then(onDone, onDone) // after a failure, plans are worse for a while
     return true
   }
 
@@ -75,7 +75,7 @@ export class AutoAnalyze {
         { statement: SET_TENANT, params: [tenant] },
         { statement: count, params: [tenant] },
       ])
-      // A table that cannot be counted is analyzed all the same.
+      // If the count fails, the table is analyzed anyway.
       if (Number(results[1]?.rows[0]?.[0] ?? 0) < limit) await client.query(`analyze ${name}`)
     } finally {
       client.release()

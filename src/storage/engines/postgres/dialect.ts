@@ -3,7 +3,7 @@ import { BoundedMap } from '../../../core/bounded-map'
 const MAX_CACHED_STATEMENTS = 2_000 // there is no limit to statements that are composed at run time
 const translations = new BoundedMap<string, Translation>(MAX_CACHED_STATEMENTS)
 
-/** A statement of PostgreSQL, and of how many parameters each of its parameters consists, where some are lists. */
+/** A statement of PostgreSQL; `listSizes` has the number of original parameters in each of its parameters, if some are lists. */
 export type Translation = { text: string; listSizes?: number[] }
 
 /**
@@ -49,7 +49,7 @@ function translate(sql: string): Translation {
   return listSizes.some((size) => size > 1) ? { text, listSizes } : { text }
 }
 
-// Statements that read the words of entities in the order of their numbers. They find many, so they go through the rows.
+// Statements that read the words of entities by number. They match many rows, so they scan instead of using the index.
 const IN_ORDER = /\bw\.rowid [<>]|\border by w\.rowid\b/
 
 /**
@@ -58,7 +58,7 @@ const IN_ORDER = /\bw\.rowid [<>]|\border by w\.rowid\b/
  */
 function translateSearch(sql: string): string {
   const [, matchParameter = ''] = /\bw\.words match (\$\d+)/.exec(sql) ?? []
-  // As a subquery, which is evaluated once, also where the plan does not depend on the words.
+  // A subquery is evaluated once, even in a generic plan.
   const query = (text: string) =>
     `(select replace(replace(replace(${text}, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery)`
   const toTsvectorInsert = (insert: string) =>
@@ -103,9 +103,9 @@ function materializeSubselects(sql: string): string {
 }
 
 /**
- * Turns each list of texts or numbers of entities into an array, so that lists of all lengths are one statement. PostgreSQL
- * does not know how long the array of a subquery is, and looks up each value in an index. It prefers to compare a long list
- * with all rows of the tenant, which it expects to be few.
+ * Turns each list of texts or numbers of entities into an array, so that lists of all lengths share a statement. PostgreSQL looks
+ * up each value of a subquery's array in an index, because its length is unknown. With a long list, it would rather scan all rows
+ * of the tenant, which it expects to be few.
  */
 const packLists = (sql: string, sizes: number[]) =>
   sql.replace(
@@ -117,7 +117,7 @@ const packLists = (sql: string, sizes: number[]) =>
     },
   )
 
-/** The same for the values of a field in its index, which it would rather compare with all rows than look up. */
+/** Turns the values of a field into an array, because PostgreSQL would rather scan all index rows than look up a list. */
 const lookUpValues = (sql: string) =>
   sql.replace(
     /\bfrom entity_index (\w) where (\1\.field = \$\d+ and \1\.path = \$\d+) and \1\.value = any \(\(select (\$\d+::text\[\])\)::text\[\]\)(?=\)| limit )/g,

@@ -7,11 +7,11 @@ type WaitingRead = ReadQuery & PromiseWithResolvers<unknown[][]>
 export type RunReads = (reads: ReadQuery[]) => Promise<PromiseSettledResult<unknown[][]>[]>
 
 const MAX_CONCURRENT_BATCHES = 4 // transactions of one tenant at a time
-const MAX_QUICK_BATCHES = 2 // of quick reads, because each more costs both sides as much as a read
+const MAX_QUICK_BATCHES = 2 // of quick reads; each further one costs as much as a read
 const MAX_SLOW_READS_PER_BATCH = 8 // reads of one transaction; a slow read delays those behind it
-const MAX_READS_PER_BATCH = 32 // quick reads of one transaction, which take
-const BATCH_MS = 1 // so long together
-const AVERAGE_WEIGHT = 0.1 // of the latest transaction, in the average time of a read
+const MAX_READS_PER_BATCH = 32 // quick reads of one transaction
+const BATCH_MS = 1 // expected time of one transaction of quick reads
+const AVERAGE_WEIGHT = 0.1 // weight of the latest transaction in the average time of a read
 const CONNECTIONS_PER_BATCH = 10 // of the pool, for each transaction of a tenant that reads beside others
 const LONG_BATCH_MS = 50 // beside others, reads that wait for longer batches get one more
 const ACTIVE_MS = 10 // how long after its last read a tenant counts as reading, if it waits for none
@@ -57,7 +57,7 @@ export class ReadBatcher {
   #waiting: WaitingRead[] = []
   #batches = 0
   #isStarting = false
-  /** What a read takes on average (ms). */
+  /** The average time of a read (ms). */
   #readMs = 0
   #lastStartedAt = 0
   #longBatchTimer: ReturnType<typeof setTimeout> | undefined

@@ -3,18 +3,18 @@ import pg from 'pg'
 import { BoundedMap } from '../../../core/bounded-map'
 import { toPostgres } from './dialect'
 
-// Lists of values and counts have plans that depend on the values, but not arrays, whose length is unknown to a plan.
+// Plans of value lists and counts depend on the values. Plans of arrays do not, because the length is unknown to the planner.
 const VALUE_DEPENDENT = /\bin \(|\bany \((?!\(select \$)|\bcount\(|\bjson|^\s*explain/i
 
-/** A statement of a bucket, which a connection prepares when it is used for the second time. */
+/** A statement of a bucket, which a connection prepares at its second use. */
 export class Statement {
   uses = 0
-  /** Whether it reads rows by an index in the same way, whatever the values are. */
+  /** Whether its plan is an index scan that does not depend on the values. */
   readonly isPlain: boolean
-  /** Whether it finds words by their index. */
+  /** Whether it uses the full-text index. */
   readonly isSearch: boolean
 
-  /** @param listSizes how many of the parameters are each of its own, where some of its own are arrays */
+  /** @param listSizes the number of original parameters in each of its parameters, if some are arrays */
   constructor(
     readonly text: string,
     private listSizes?: number[],
@@ -28,7 +28,7 @@ export class Statement {
     return new Statement(text, listSizes)
   }
 
-  /** Returns the parameters of PostgreSQL's statement. */
+  /** Packs lists of parameters into arrays. */
   toParams(params: unknown[]): unknown[] {
     if (!this.listSizes) return params
     let end = 0
@@ -42,12 +42,12 @@ export class Statement {
 
 const MAX_STATEMENTS = 2_000 // of a bucket; there is no limit to statements that are composed at run time
 
-/** The statements of a bucket. Those of another one have other plans, because they are about other tables. */
+/** The statements of a bucket. Each bucket has its own plans, because it has its own tables. */
 export class Statements {
   #bySql = new BoundedMap<string, Statement>(MAX_STATEMENTS)
   #byText = new BoundedMap<string, Statement>(MAX_STATEMENTS)
 
-  /** Returns a statement of the engines' common dialect. */
+  /** Returns the statement for SQL in the common dialect of the engines. */
   translate(sql: string): Statement {
     const existing = this.#bySql.get(sql)
     if (existing) return existing
@@ -56,7 +56,7 @@ export class Statements {
     return statement
   }
 
-  /** Returns a statement of PostgreSQL. */
+  /** Returns the statement for SQL of PostgreSQL. */
   of(text: string): Statement {
     const existing = this.#byText.get(text)
     if (existing) return existing
@@ -71,11 +71,11 @@ export type GroupedStatement = { statement: Statement; params: unknown[] | undef
 export type StatementResult = { rows: unknown[][]; written: number }
 
 type ParseText = (text: string) => unknown
-/** A statement that a connection knows by a name, and how the texts of its columns are parsed, once that is known. */
+/** A prepared statement of a connection, and the parsers of its columns, once known. */
 type Prepared = { name: string; parsers?: ParseText[] }
 type PreparedStatements = {
   byStatement: Map<Statement, Prepared>
-  /** Names of which nobody knows whether they are in use, after an error. */
+  /** Names that may still be in use after an error. */
   doubtful: string[]
   count: number
 }
@@ -86,8 +86,8 @@ const MAX_PREPARED_STATEMENTS = 200 // of a connection
 const preparedByClient = new WeakMap<object, PreparedStatements>()
 
 /**
- * Lets a connection prepare statements, if it has a session of its own. Behind a pooler, each transaction may get another
- * session, and none is the one that was announced.
+ * Allows a connection with its own session to prepare statements. Behind a pooler, each transaction may get another session,
+ * whose process ID differs from the announced one.
  */
 export async function allowPreparedStatements(client: pg.ClientBase) {
   const { rows } = await client.query('select pg_backend_pid() as pid')
@@ -95,7 +95,7 @@ export async function allowPreparedStatements(client: pg.ClientBase) {
   if (rows[0]?.pid === processID) preparedByClient.set(client, { byStatement: new Map(), doubtful: [], count: 0 })
 }
 
-// A GIN index is only read by a bitmap scan, and the view has the words of all tenants of the bucket.
+// PostgreSQL reads a GIN index only by bitmap scans, and a sequential scan would read the words of all tenants.
 const SET_FOR_SEARCH = new Statement(
   "select set_config('enable_bitmapscan', $1, true), set_config('enable_seqscan', $2, true)",
 )
@@ -103,8 +103,8 @@ const BEFORE_SEARCH: GroupedStatement = { statement: SET_FOR_SEARCH, params: ['o
 const AFTER_SEARCH: GroupedStatement = { statement: SET_FOR_SEARCH, params: ['off', 'on'] }
 
 /**
- * Runs statements that are sent in one piece. Outside of a transaction, they are one. After one that fails, no other runs:
- * `results` has those before it.
+ * Runs statements in one message. Outside of a transaction, they form one. The first error ends the group, and `results` has the
+ * results before it.
  */
 export async function runGroup(
   client: pg.ClientBase,
@@ -125,12 +125,12 @@ function sendGroup(client: pg.ClientBase, statements: GroupedStatement[]): Retur
   })
 }
 
-/** Several statements before one Sync, which PostgreSQL answers in one piece. */
+/** Several statements before one Sync. */
 class StatementGroup extends pg.Query {
   results: StatementResult[] = []
   #rows: unknown[][] = []
   #parsers: ParseText[] = []
-  /** What the connection knows each statement by. */
+  /** The prepared statement of each statement, if any. */
   #names: (Prepared | undefined)[] = []
   /** The statements that this group prepares. */
   #fresh = new Map<Statement, Prepared>()
@@ -214,15 +214,15 @@ class StatementGroup extends pg.Query {
 }
 
 type Message = 'parse' | 'bind' | 'describe' | 'execute' | 'close'
-/** The types of a connection want a second parameter, which it does not have. */
+/** The types of `pg` require a second parameter, which the methods lack. */
 const send = (connection: pg.Connection, message: Message, config: object) =>
   (connection[message] as (config: object) => void).call(connection, config)
 
-/** Returns different texts or numbers as PostgreSQL writes an array. */
+/** Returns the distinct values as an array literal of PostgreSQL. */
 const toArray = (values: unknown[]) =>
   `{${[...new Set(values)].map((value) => `"${`${value}`.replaceAll(/["\\]/g, '\\$&')}"`)}}`
 
-/** Returns the number at the end of what a command did, such as `INSERT 0 5`. */
+/** Returns the row count of a command tag, such as `INSERT 0 5`. */
 const readCount = (text: string) => Number(text.slice(text.lastIndexOf(' ') + 1)) || 0
 
 function toWireValue(value: unknown): unknown {

@@ -12,13 +12,10 @@ const MAX_TRANSACTION_ATTEMPTS = 3
 const COMMITS_PER_CLEANUP = 500
 const CLEANUP_SQL = "delete from commits where made < now() - interval '1 hour'"
 
-/**
- * What a transaction begins with: statements that set whose rows are seen until its end, or the text of such statements,
- * where functions cannot set that.
- */
+/** The statements that select the tenant of a transaction, or their text where no function can set this. */
 export type TransactionStart = { group: GroupedStatement[] } | { text: string }
 
-/** The same for reads, and what those begin with that are all plain. */
+/** The start of a transaction of reads; `plain` is for those whose statements are all plain. */
 export type ReadsStart = { group: GroupedStatement[]; plain: GroupedStatement[] } | { text: string }
 
 const INSERT_COMMIT_SQL = 'insert into commits (key) values ($1)'
@@ -178,7 +175,7 @@ export class Transactions {
   }
 }
 
-/** Runs statements in a transaction that begins with text, in one piece. */
+/** Runs statements in one message, in a transaction that begins with text. */
 async function runBetween(client: pg.PoolClient, begin: string, statements: GroupedStatement[]) {
   const [started, group] = await sendTogether(client, () =>
     Promise.allSettled([client.query(begin), runGroup(client, statements), client.query('commit')]),
@@ -221,7 +218,7 @@ async function isBegun(client: pg.PoolClient, begin: string, group: GroupedState
 
 async function isBegunByText(client: pg.PoolClient, text: string): Promise<boolean> {
   const results = await client.query(text)
-  const last = [results].flat().at(-1)! // several statements have a list of results
+  const last = [results].flat().at(-1)! // `pg` returns a list for several statements
   return last.command !== 'SELECT' || !!last.rowCount
 }
 
