@@ -1,4 +1,4 @@
-// `npm run bench`: what this program does per second, beside others. CONTRIBUTING.md has the options.
+// `npm run bench`: requests per second, compared with other servers. CONTRIBUTING.md lists the options.
 import { parseArgs } from 'node:util'
 
 const { values: options } = parseArgs({

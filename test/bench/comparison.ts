@@ -1,4 +1,4 @@
-// The table of `npm run bench`: Atoll, PocketBase and the limit by turns on the same contacts.
+// The table of `npm run bench`: Atoll, PocketBase and the limit take turns on the same contacts.
 import { join } from 'node:path'
 import { createTempFolder } from '../temp-folder'
 import { FITTING_INDEXES, SINGLE_INDEXES } from './contacts'
@@ -87,7 +87,7 @@ function createSides({ rows, peer, peerDurable, program = '.', before }: Compari
   ]
 }
 
-/** Asks each server some questions of each row: all of them have to find equally many. */
+/** Sends some requests of each row to each server: all servers have to find the same number of contacts. */
 async function assertEqualAnswers(sides: Side[], rows: number) {
   for (const caller of ['user', 'member'] as const) {
     const lists = TABLE_ROWS.filter((row) => row.inFlight && !row.writes && (row.caller ?? 'user') === caller).flatMap(
@@ -127,7 +127,7 @@ async function compareCreatesBesideSearch(
   )
 }
 
-/** What lists take on a server that has been asked such ones before, one by one. */
+/** The time of lists on a server that has run such lists before, one by one. */
 async function measureWarmQueries(atoll: Side, rows: number, report: Report) {
   const warm: Record<string, unknown> = {}
   await using server = await atoll.start({})

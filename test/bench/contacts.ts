@@ -1,4 +1,4 @@
-/** What Atoll is compared with others on: contacts of eight fields, and the companies and workspaces they belong to. */
+/** The data of the comparison: contacts of eight fields, and the companies and workspaces they belong to. */
 
 const FIRST_NAMES = ['Ada', 'Grace', 'Alan', 'Edsger', 'Barbara', 'Donald', 'Leslie', 'Tony']
 export const LAST_NAMES = ['Rossi', 'Hopper', 'Turing', 'Dijkstra', 'Liskov', 'Knuth', 'Lamport', 'Hoare', 'Silva']
@@ -22,7 +22,7 @@ export type Contact = ReturnType<typeof makeContact>
 export const CONTACT_FIELDS = ['name', 'email', 'stage', 'worth', 'company', 'active', 'born', 'notes'] as const
 export type ContactField = (typeof CONTACT_FIELDS)[number]
 
-/** Pairs of words, of which each occurs in more than ten thousand of 100,000 contacts, and both in one of 72. */
+/** Pairs of words: each word occurs in more than ten thousand of 100,000 contacts, and both words in one of 72. */
 export const COMMON_WORDS = FIRST_NAMES.flatMap((first) => LAST_NAMES.map((last) => [first, last] as const))
 
 /** Ids of 15 small letters and digits, as PocketBase wants them. */
@@ -32,18 +32,18 @@ export const companyId = (n: number) => toId('company', n)
 export const workspaceId = (n: number) => toId('workspace', n)
 export const workspaceOf = (n: number) => n % WORKSPACES
 
-/** A contact as it is sent and stored: the company is named by its id. */
+/** A contact as sent and stored, with the id of its company. */
 export const makeRecord = (n: number) => {
   const { company, ...contact } = makeContact(n)
   return { ...contact, company: companyId(company) }
 }
 
-/** When a contact was created: each has its own time, as people are who come one after the other. */
+/** The time at which a contact was created; each contact has a different one. */
 export const createdAt = (n: number) => new Date(CREATED_MS + n * 1_000).toISOString()
 
 export const USERS = 20
 export const emailOf = (n: number) => `user${n}@example.com`
-/** A user who sees the contacts of the first workspace only. */
+/** A user who can only read the contacts of the first workspace. */
 export const MEMBER_EMAIL = 'member@example.com'
 export const USER_PASSWORD = 'correct horse battery'
 

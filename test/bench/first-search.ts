@@ -1,5 +1,5 @@
-// `bun test/bench/first-search.ts [sqlite|postgres] [rows]`: what creates of a tenant keep of their rate while the words of all
-// entities of a blueprint are indexed, because of the first search.
+// `bun test/bench/first-search.ts [sqlite|postgres] [rows]`: measures the rate of creates during the first search of a
+// blueprint, which indexes the words of all its entities, relative to their usual rate.
 import { rmSync } from 'node:fs'
 import { apiCaller, createTempFolder, createTenantByCli, SOURCE_COMMAND, signIn, startAtoll } from '../fakes/cli'
 import { startPostgres } from '../fakes/postgres'

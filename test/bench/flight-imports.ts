@@ -1,5 +1,5 @@
-// `bun test/bench/flight-imports.ts [rows] [rounds] [checkout]`: how fast a CSV of flights (19 columns) is imported into a
-// new tenant on SQLite and on PostgreSQL, and what a row costs the processors, by turns with another checkout.
+// `bun test/bench/flight-imports.ts [rows] [rounds] [checkout]`: imports a CSV of flights (19 columns) into a new tenant
+// on SQLite and PostgreSQL, alternating with another checkout, and prints the rate and the CPU time per row.
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createTempFolder, createTenantByCli, SOURCE_COMMAND, signIn, startAtoll } from '../fakes/cli'
@@ -18,7 +18,7 @@ const fields = [
   { key: 'time_hour', type: 'datetime' },
 ]
 
-/** Flights of a year in their order, with as many different values as those that leave New York have. */
+/** A year of flights in order, with as many distinct values as the flights from New York. */
 function toCsv(): Buffer {
   const random = createRandom('flights')
   const list = <T>(count: number, make: (n: number) => T) => Array.from({ length: count }, (_, n) => make(n))
@@ -51,7 +51,7 @@ function toCsv(): Buffer {
 const readStat = (pid: number | string) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
 const processorMs = (pid: number | string) => (Number(readStat(pid)[11]) + Number(readStat(pid)[12])) * CLOCK_TICK_MS
 
-/** Returns what the processes of PostgreSQL have used, with those that have ended. */
+/** Returns the CPU time of the processes of PostgreSQL, including ended ones. */
 function postgresMs(postmaster: string | undefined): number {
   if (!postmaster) return 0
   const isChild = (pid: string) => /^\d+$/.test(pid) && readStat(pid)[1] === postmaster

@@ -1,4 +1,4 @@
-// What a server takes at rest: rows by import, room on the disk, the time of a start, and memory.
+// The footprint of a server: import rate, disk space, start time, and idle memory.
 import { medianOf } from './load'
 import type { Side } from './sides/side'
 import { readMemory } from './table'

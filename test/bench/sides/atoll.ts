@@ -24,7 +24,7 @@ const LIST = '/api/blueprints/contacts/entities'
 const MEMBER_ROLE = 'member'
 const [FAST_MS, FAST_PASSES, MAX_USE_MS] = [100, 3, 90_000]
 
-/** Folders, and databases: as after the import, after some use, and the copy that a row begins with. */
+/** Folders and databases: after the import, after some use, and the copy with which a row begins. */
 type Place = 'imported' | 'used' | 'copy'
 
 const OPERATIONS = ['create', 'read', 'update', 'delete']
@@ -230,7 +230,7 @@ export function toAtollRequest(question: Question): SentRequest {
   }
 }
 
-/** The command that runs a checkout, or a binary. */
+/** The command that runs a checkout or a binary. */
 export function toProgram(path: string): string[] {
   const main = resolve(path, 'src/main.ts')
   return existsSync(main) ? [process.execPath, main] : [resolve(path)]

@@ -1,5 +1,5 @@
-// `bun limit-server.ts <folder> <full|normal>`: what this machine can do at most: a bare Bun.serve, one SQLite file, plain
-// selects with indexes that fit, and answers that are stored as JSON.
+// `bun limit-server.ts <folder> <full|normal>`: the most that this machine can do: a bare Bun.serve, one SQLite file,
+// plain selects with fitting indexes, and responses stored as JSON.
 import { Database } from 'bun:sqlite'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -11,7 +11,7 @@ export const LIMIT_FILES = { data: 'data.db', headers: 'headers.json', lists: 'l
 /** The statements of a kind of list, which the server prepares when it starts. */
 export type PlainList = { sql: string; countSql?: string }
 
-/** How a contact is answered by Atoll, which the bare server answers, too. */
+/** Atoll's response for a contact, which the bare server returns as well. */
 export type Answers = { json: string[]; headers: Record<string, string> }
 
 export function createLimitSide(folder: string, readAnswers: () => Promise<Answers>): Side {

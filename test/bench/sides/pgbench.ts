@@ -1,4 +1,4 @@
-// The limit on PostgreSQL: pgbench runs the plain statements, with indexes that fit, on a table of contacts.
+// The limit on PostgreSQL: pgbench runs the plain statements, with fitting indexes, on a table of contacts.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -15,7 +15,7 @@ import { companyNumbers, createFittingIndexes, createSingleIndexes, createTables
 const MAX_SCRIPTS = 100 // of one run; pgbench takes 128
 const ROWS_PER_INSERT = 1_000
 
-/** Fills a database of its own with the answers of Atoll. Rows that write have a copy of it, whose URL `copy` returns. */
+/** Fills a separate database with the responses of Atoll. Rows that write use a copy, whose URL `copy` returns. */
 export async function createPgbenchContender(
   databaseUrl: string,
   json: string[],
@@ -75,7 +75,7 @@ async function fill(url: string, json: string[]) {
   }
 }
 
-/** Returns a statement with its values in place, one for each line; undefined for what a database alone does not do. */
+/** Returns statements with their values, one per line; undefined for rows that a database alone cannot do. */
 function toStatements(question: Question): string | undefined {
   switch (question.kind) {
     case 'get':

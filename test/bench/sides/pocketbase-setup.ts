@@ -1,4 +1,4 @@
-// The collections, users and first records of the PocketBase that is compared.
+// The collections, users and first records of PocketBase.
 import {
   COMPANIES,
   companyId,
@@ -103,7 +103,7 @@ export async function changeListRule(url: string, listRule: string) {
   await sendJson(url, await signInAsSuperuser(url), 'PATCH', '/api/collections/contacts', { listRule })
 }
 
-/** Creates contacts by batch requests. Returns how many of them a second. */
+/** Creates contacts by batch requests. Returns the rate per second. */
 export async function createByBatch(url: string, superuser: Headers, rows: number): Promise<number> {
   const records = Array.from({ length: rows }, (_, n) => ({
     id: contactId(n),

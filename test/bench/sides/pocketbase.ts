@@ -19,7 +19,7 @@ import { copyFolder, measureRoom, type RowNeeds, type Side } from './side'
 
 const RECORDS = '/api/collections/contacts/records'
 const SIGN_IN = '/api/collections/users/auth-with-password'
-/** How many rows come by requests, which are measured; the others are written into the file while nobody serves it. */
+/** Rows created by measured requests; the others are written to the file while no server runs. */
 const ROWS_BY_BATCH = 5_000
 const START_TIMEOUT_MS = 15_000
 

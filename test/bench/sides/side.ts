@@ -13,7 +13,7 @@ export type SideServer = {
   startMs: number
 } & AsyncDisposable
 
-/** What a server needs to know of a row before it is started for it. */
+/** The needs of a row, which a server knows before it starts. */
 export type RowNeeds = Pick<TableRow, 'caller' | 'writes' | 'isDurable' | 'isJustImported' | 'hasSingleIndexes'>
 
 /** A server of the table: it is filled once, and started on a fresh copy of its data for each row of each round. */
@@ -30,7 +30,7 @@ export type Side = {
   isNeverDurable?: boolean
 }
 
-/** Copies a folder as a restart would find it. */
+/** Copies a folder in the state that a restart would find. */
 export function copyFolder(from: string, to: string, options: { isSynced?: boolean } = {}) {
   rmSync(to, { recursive: true, force: true })
   mkdirSync(dirname(to), { recursive: true })
@@ -41,7 +41,7 @@ export function copyFolder(from: string, to: string, options: { isSynced?: boole
   return to
 }
 
-/** Room that a file or folder takes on the disk (MB). */
+/** The disk space of a file or folder (MB). */
 export function measureRoom(path: string): number {
   const { stdout } = Bun.spawnSync(['du', '-sk', path])
   return (Number.parseInt(`${stdout}`, 10) * 1_024) / 1e6
