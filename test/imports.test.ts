@@ -83,7 +83,7 @@ const LARGE_BUILTINS = [
 ]
 const STARTED = ['main.ts', 'commands/program.ts', 'commands/serve.ts', 'commands/server.ts', 'app.ts', 'gateway.ts']
 
-test('a start of the server loads no module of the runtime that brings streams, sockets or TLS', async () => {
+test('the server starts without loading runtime modules that include streams, sockets or TLS', async () => {
   const graph = await readImports(false)
   const loaded = new Set(STARTED)
   for (const file of loaded) for (const next of graph.get(file)!) loaded.add(next)

@@ -277,7 +277,7 @@ test('a field with readRoles or writeRoles is for those roles and admins, and wi
   }
 })
 
-test('callers with the same rights share what the rules and fields grant them, and each gets their own rows', () => {
+test('callers with the same rights share cached permissions, and each gets their own rows', () => {
   let judged = 0
   const rule: Rule = { operation: 'read', workspaceRoleBased: ['member'], scope: 'user' }
   Object.defineProperty(rule, 'roleBased', { get: () => void judged++ })

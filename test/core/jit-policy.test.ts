@@ -1,7 +1,7 @@
 import { expect, spyOn, test } from 'bun:test'
 import { enableJitUnderLoad, noteRequest } from '../../src/core/jit-policy'
 
-test('a server that has work compiles its code as usual from then on, once', async () => {
+test('a server enables the JIT compilers once, after CPU time under load', async () => {
   const policy = spyOn(Bun.unsafe, 'setJITPolicy').mockImplementation(() => {})
   enableJitUnderLoad()
   expect(policy).not.toHaveBeenCalled()
@@ -13,7 +13,7 @@ test('a server that has work compiles its code as usual from then on, once', asy
   policy.mockRestore()
 })
 
-test('a server that has answered a hundred requests compiles its code as usual, too', () => {
+test('a server enables the JIT compilers after a hundred requests', () => {
   const policy = spyOn(Bun.unsafe, 'setJITPolicy').mockImplementation(() => {})
   for (let n = 0; n < 1_000; n++) noteRequest()
   expect(policy.mock.calls).toEqual([[1]])

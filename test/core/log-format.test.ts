@@ -93,7 +93,7 @@ describe('secrets in the log', () => {
   })
 })
 
-test('numbers of any size are logged, and what is undefined is left out', () => {
+test('the log writes numbers of any size, and omits undefined values', () => {
   const lines: string[] = []
   output.mockImplementation((line) => void lines.push(line))
   logError('X_FAILED', { size: 2n ** 64n, token: undefined, nothing: null })
@@ -103,7 +103,7 @@ test('numbers of any size are logged, and what is undefined is left out', () => 
   })
 })
 
-test('lines below the level are left out, and all of them when it is silent', () => {
+test('the log omits lines below its level, and all lines when silent', () => {
   output.mockImplementation(() => {})
   for (const level of ['debug', 'info', 'warn', 'error', 'silent'] as const) {
     setLogLevel(level)

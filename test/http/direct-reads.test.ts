@@ -167,7 +167,7 @@ describe.each(Object.entries(callers))('%s', (_, caller) => {
   })
 })
 
-test('each caller gets the status of an entity that their rights are worth', async () => {
+test('each caller gets the status of an entity that their permissions allow', async () => {
   using _ = withoutRateLimits()
   const statuses: Record<string, number> = {}
   for (const [name, caller] of Object.entries(callers))
@@ -191,7 +191,7 @@ test('each caller gets the status of an entity that their rights are worth', asy
   })
 })
 
-test('a user gets one entity and a list without Elysia, and their own account by it', async () => {
+test('reads of an entity and of a list bypass Elysia, and a read of the own account does not', async () => {
   const fetched = spyOn(app, 'fetch')
   const asked = async (path: string) => {
     fetched.mockClear()
@@ -207,7 +207,7 @@ test('a user gets one entity and a list without Elysia, and their own account by
   }
 })
 
-test('a read is refused as soon as its credential has ended or its rule is gone', async () => {
+test('a read is refused as soon as its credential expires or its rule is removed', async () => {
   const own = await createTestTenant()
   const things = { key: 'things', name: 'Things', fields: [], permissions: fullAccessRules('tenant', 'user') }
   await own.as('admin').post('/blueprints', things)
@@ -233,7 +233,7 @@ test('a read is refused as soon as its credential has ended or its rule is gone'
   expect(await read(cookie)).toEqual([401, 401])
 })
 
-test('reads of both ways count for the same limit, and get 429 alike when it is reached', async () => {
+test('direct reads and reads by Elysia share a rate limit, and get the same 429', async () => {
   const limited = await createTestTenant()
   await limited.as('admin').put('/configurations/limits-configuration', { metadata: { guests: { reads: 4 } } })
   const url = `${limited.origin}/api/blueprints/todos/entities`
@@ -253,7 +253,7 @@ test('reads of both ways count for the same limit, and get 429 alike when it is 
   expect(await read(false)).toEqual(refused)
 })
 
-test('a path leads to the same read, with the same parameters, as by the router, at first and when its collection is known', () => {
+test('the direct read finder and the router find the same route and parameters, with and without a cached collection', () => {
   const findRead = createDirectReadFinder(app)
   const names = [
     'one',

@@ -28,13 +28,13 @@ test.each([
   for (const [name, value] of jsonHeaders) expect(response.headers.get(name)).toBe(value)
 })
 
-test('a late answer is sent with its length, and as a stream only if it is huge', async () => {
+test('a late response has Content-Length, and is chunked only if it is huge', async () => {
   for (const text of [SMALL, LARGE])
     expect((await askLate(text)).response.headers.get('content-length')).toBe(`${Buffer.byteLength(text)}`)
   const { headers } = (await askLate(HUGE)).response
   expect([headers.get('content-length'), headers.get('transfer-encoding')]).toEqual([null, 'chunked'])
 })
 
-test('HEAD of a large answer that comes late has no body', async () => {
+test('HEAD of a large late response has no body', async () => {
   for (const text of [LARGE, HUGE]) expect((await askLate(text, 'HEAD')).body).toBe('')
 })

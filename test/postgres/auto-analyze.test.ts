@@ -32,7 +32,7 @@ describe.skipIf(!databaseUrl)('statistics of tables', () => {
     return Number(row?.analyze_count ?? 0)
   }
 
-  test('a table is analyzed when the rows of a tenant have grown by a tenth, not when a server begins to count them anew', async () => {
+  test('a table is analyzed when the rows of a tenant have grown by a tenth, not when a restarted server counts them again', async () => {
     await startServer()(1, 15_000)
     await waitUntil(async () => (await countAnalyses()) === 1)
     const insert = startServer()

@@ -52,14 +52,14 @@ describe.skipIf(!databaseUrl)('many rows in one statement', () => {
     ).toEqual([[9_001], [9_002]])
   })
 
-  test('stores bytes, which an array of texts cannot hold, in another way', async () => {
+  test('stores bytes without an array of texts', async () => {
     const rows = Array.from({ length: 20 }, (_, n) => [20_000 + n, Buffer.from([0, n, 255])])
     await insert('id, bytes', rows)
     const stored = await db.query('select bytes from things where id >= 20000 order by id')
     expect(stored.map(([bytes]) => [...(bytes as Buffer)])).toEqual(rows.map((_, n) => [0, n, 255]))
   })
 
-  test('stores halves of characters as replacement characters, as other statements do', async () => {
+  test('stores lone surrogates as replacement characters, as other statements do', async () => {
     await insert('id, name', [[30_000, '\ud800 0']])
     await insert(
       'id, name',

@@ -25,7 +25,7 @@ describe.skipIf(!databaseUrl)('reads on PostgreSQL', () => {
     return { rows, pieces: sent.mock.calls.map(([bytes]) => `${bytes}`) }
   }
 
-  test('reads that come together are sent in one piece with what selects the tenant, and from the third time on by name', async () => {
+  test('concurrent reads share one message with the statement that selects the tenant, and are prepared from the third time on', async () => {
     const statements = new Statements()
     for (let times = 1; times <= 3; times++) {
       const { rows, pieces } = await readAndRecord({ group: [settings], plain: [settings] }, statements, ['one', 'two'])
@@ -35,14 +35,14 @@ describe.skipIf(!databaseUrl)('reads on PostgreSQL', () => {
     }
   })
 
-  test('a transaction that begins with text is sent in one piece, from its beginning to its end', async () => {
+  test('a transaction that begins with text is sent in one message, including its commit', async () => {
     const start = { text: 'set local statement_timeout to 1000' }
     const { rows, pieces } = await readAndRecord(start, new Statements(), ['one', 'two'])
     expect(rows).toEqual([[['one']], [['two']]])
     expect(pieces).toEqual([expect.stringMatching(/begin.*commit/s)])
   })
 
-  test('a search may use its index by a bitmap, and the reads before and after it may not', async () => {
+  test('a search may use bitmap scans, and the reads before and after it may not', async () => {
     const sql = "select current_setting('enable_bitmapscan')"
     const off = new Statement("select set_config('enable_bitmapscan', 'off', true)")
     const start = { group: [{ statement: off, params: [] }], plain: [] }

@@ -8,12 +8,12 @@ import { createTempFolder } from '../temp-folder'
 
 const MIB = 1_024 // KiB
 
-test('the caches of a few connections have 16 MiB each, and those of many share their room, down to 2 MiB', () => {
+test('a few connections have caches of 16 MiB each, and many share 128 MiB, down to 2 MiB each', () => {
   expect([1, 2, 8].map(chooseCacheSize)).toEqual([16 * MIB, 16 * MIB, 16 * MIB])
   expect([16, 32, 64, 5_000].map(chooseCacheSize)).toEqual([8 * MIB, 4 * MIB, 2 * MIB, 2 * MIB])
 })
 
-test('a connection gets its room by how many are open, and gives it back when it is closed', async () => {
+test('a cache size depends on the number of open connections, and a closed one no longer counts', async () => {
   const path = join(createTempFolder(), 'data.db')
   new Database(path).close()
   const open = async () => openReader(path, { openFile: await drivers['bun:sqlite'](), lockTimeout: 1_000 })

@@ -38,20 +38,20 @@ describe.each(engines)('%s: work that is done together', (_, engine) => {
     return { store, pieces, told, insert, insertWaiting }
   }
 
-  test('work of one kind that waits is done together, and each gets its own result', async () => {
+  test('queued work of one kind runs together, and each caller gets their own result', async () => {
     const { store, pieces, told, insertWaiting } = createJointFixture()
     expect(await insertWaiting('a', 'b', 'c')).toEqual(['a together', 'b together', 'c together'])
     expect([pieces, told, await listIds(store)]).toEqual([[['a', 'b', 'c']], ['a,b,c'], 'a,b,c'])
   })
 
-  test('work that fails together is done one by one, so that only the one with an error fails', async () => {
+  test('joint work that fails runs again one by one, so that only the invalid one fails', async () => {
     const { store, told, insertWaiting } = createJointFixture()
     await store.write((tx) => insertThing(tx, 'b'))
     expect<unknown[]>(await insertWaiting('a', 'b', 'c')).toEqual(['a alone', Conflict, 'c alone'])
     expect([told, await listIds(store)]).toEqual([['a', 'c'], 'a,b,c'])
   })
 
-  test('work that cannot be done together is done one by one', async () => {
+  test('work that cannot be joined runs one by one', async () => {
     const { store, insertWaiting } = createJointFixture(async (tx) => {
       await insertThing(tx, 'undone')
       return undefined
@@ -60,7 +60,7 @@ describe.each(engines)('%s: work that is done together', (_, engine) => {
     expect(await listIds(store)).toBe('a,b')
   })
 
-  test('work of another kind, and work in a wrapped write, is done on its own', async () => {
+  test('work of another kind and work in a wrapped write are not joined', async () => {
     const { store, pieces, insert } = createJointFixture()
     const wrapped = wrapWrite(store.write, (_, work) => work())
     await Promise.all([

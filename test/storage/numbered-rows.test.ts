@@ -54,7 +54,7 @@ describe.each(engines)('%s: rows that the database numbers', (_, engine) => {
     expect(sorted(returned)).toEqual(await stored('left-'))
   })
 
-  test('none of the rows is stored when one of them has a name that is taken', async () => {
+  test('a conflict in one row stores none of the rows', async () => {
     const rows = range(150).map((n) => [n === 140 ? 'twice-3' : `twice-${n}`, 'a', 1])
     expect(await errorOf(write((tx) => tx.executeMany(INSERT, rows)))).toBeInstanceOf(Conflict)
     expect(await stored('twice-')).toEqual([])

@@ -35,7 +35,7 @@ const ACTIVE_MS = 15 // more than how long a tenant counts as reading
 const turn = () => new Promise(setImmediate).then(() => new Promise(setImmediate))
 
 describe('the transactions in which tenants read', () => {
-  test('quick reads that come in one turn share a transaction, and slow ones are divided among four', async () => {
+  test('quick reads of one turn share a transaction, and slow ones are divided among four', async () => {
     const acme = readsOf('acme', new ReadShares(CONNECTIONS))
     acme.read('a', 'b', 'c', 'd', 'e', 'f')
     await turn()
@@ -47,7 +47,7 @@ describe('the transactions in which tenants read', () => {
     expect(acme.running()).toEqual([['a', 'b'], ['c'], ['d'], ['e']])
   })
 
-  test('quick reads that come in later turns share the next transaction while two are running', async () => {
+  test('quick reads of later turns share the next transaction while two are running', async () => {
     const acme = readsOf('acme', new ReadShares(CONNECTIONS))
     for (const name of ['a', 'b', 'c', 'd']) {
       acme.read(name)
@@ -58,7 +58,7 @@ describe('the transactions in which tenants read', () => {
     expect(acme.running()).toEqual([['b'], ['c', 'd']])
   })
 
-  test('slow reads that come while a tenant alone reads in four transactions are divided among the next ones', async () => {
+  test('slow reads that arrive while four transactions of the only active tenant run are divided among the next ones', async () => {
     const acme = readsOf('acme', new ReadShares(CONNECTIONS))
     await acme.readSlowly()
     const answers = acme.read('a', 'b', 'c', 'd')

@@ -150,7 +150,7 @@ test('the write-ahead log restarts even under continuous reads', async () => {
   await storage.close()
 })
 
-test('reads during a transaction see nothing of it, reads after it see it at once, and no read can write', async () => {
+test('reads during a transaction see none of its writes, later reads see all of them, and no read can write', async () => {
   const storage = new DatabasePool(sqlite({ folder: freshFolder() }), { openCount: 2, deadline: 5_000 })
   const { db, write } = storage.getStore(location, migrations)
   const count = async () => Number((await db.query('select count(*) from things'))[0]![0])

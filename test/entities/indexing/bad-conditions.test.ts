@@ -37,7 +37,7 @@ const readWordState = async (call: Call) =>
   (await call('GET', `${PATH}?$q=number&$limit=1&$explain=true`)).body.indexes[0]?.state as string
 const isReady = (state: string | undefined) => state === 'ready'
 
-test('the words of a blueprint go on being indexed after SIGKILL, and each entity then has them once', async () => {
+test('the build of the full-text index resumes after SIGKILL, and indexes each entity once', async () => {
   const at = { at: createTempFolder(), env }
   const id = `words-${crypto.randomUUID().slice(0, 8)}`
   await createTenantByCli(at, id)
@@ -87,7 +87,7 @@ const probeDisk = mountDisk(createTempFolder(), '1m')
 probeDisk?.[Symbol.dispose]()
 
 describe.skipIf(!probeDisk || !!databaseUrl)('a disk that fills while indexes are built', () => {
-  test('lists and searches stay right while a full disk keeps indexes from being built, which goes on with free space', async () => {
+  test('lists and searches stay correct while a full disk blocks index builds, which resume once there is space', async () => {
     const at = { at: createTempFolder(), env }
     using _ = mountDisk(at.at, '48m')!
     await createTenantByCli(at, 'acme')

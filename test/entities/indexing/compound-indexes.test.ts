@@ -190,7 +190,7 @@ describe('lists by compound indexes', () => {
       }),
   )
 
-  test('each list of these shapes is read by its compound index', async () => {
+  test('each list shape reads its compound index', async () => {
     for (const [equal, order] of shapes) {
       const filters = equal
         .filter((key) => key !== 'user')
@@ -205,7 +205,7 @@ describe('lists by compound indexes', () => {
   })
 })
 
-describe('the making of compound indexes', () => {
+describe('creation of compound indexes', () => {
   const createContacts = async (count = 60) => {
     const own = await createThingsFixture(fields)
     await importThings(
@@ -232,7 +232,7 @@ describe('the making of compound indexes', () => {
   }
   const WON = 'stage=won&active=true&$sort=-worth&$limit=3'
 
-  test('the second broad list of a shape has its index built, and the first one does not', () =>
+  test('the second broad list of a shape starts the build of its index, and the first one does not', () =>
     withThresholds('small', async () => {
       const { found, listCompound, settled, rowsOf } = await createContacts()
       const first = await found(WON)
@@ -244,13 +244,13 @@ describe('the making of compound indexes', () => {
       expect(first).toEqual(['c59', 'c55', 'c53'])
     }))
 
-  test('a list of few entities has no compound index built', async () => {
+  test('a list of few entities builds no compound index', async () => {
     const { found, listCompound } = await createContacts()
     for (let n = 0; n < 3; n++) await found(WON)
     expect(await listCompound()).toEqual([])
   })
 
-  test('a renamed field stays in its index, and an index goes when one of its fields is removed or converted', () =>
+  test('a renamed field stays in its index, and removing or converting a field removes its compound indexes', () =>
     withThresholds('small', async () => {
       const { admin, found, listCompound, settled, rowsOf } = await createContacts()
       for (let n = 0; n < 2; n++) await found(WON)
@@ -277,7 +277,7 @@ describe('the making of compound indexes', () => {
       expect(await rowsOf()).toBe(0)
     }))
 
-  test('a thousand shapes get eight indexes, and another one once one of them is unused', () =>
+  test('a blueprint gets eight indexes for a thousand shapes, and a new one replaces an unused one', () =>
     withThresholds('small', async () => {
       const { found, settled, listCompound } = await createContacts()
       const filters = { stage: 'won', active: 'true', born: '2026-01-31', code: 'a', name: 'x' }

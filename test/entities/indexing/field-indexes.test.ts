@@ -115,7 +115,7 @@ describe('indexes of fields', () => {
     expect(await found('stock=5&$limit=1000')).toHaveLength(238)
   })
 
-  test('an index has only the latest value of each entity that changes again and again while it is built', async () => {
+  test('an index has only the latest value of an entity that changes repeatedly during the build', async () => {
     const count = 5_000
     const { admin, path, found, settled, rowsOf } = await createStockFixture(count)
     await found('stock=3')

@@ -18,7 +18,7 @@ const texts = fc.oneof(fc.constantFrom('a', 'b'), fc.string(), fc.constantFrom('
 const references = fc.oneof(texts, fc.array(texts, { maxLength: 3 }))
 const values = fc.oneof(references, fc.dictionary(keys, references, { maxKeys: 3 }), fc.constant(null), fc.integer())
 
-test('an entity with replaced values is that of its parsed document, whatever keys and texts occur in it', () =>
+test('replacing values in the stored JSON equals replacing them in the parsed document, with any keys and texts', () =>
   checkProperty(
     2_000,
     fc.property(
@@ -44,7 +44,7 @@ test('an entity with replaced values is that of its parsed document, whatever ke
     ),
   ))
 
-test('the values of properties are those of the parsed document, whatever keys and texts occur in it', () =>
+test('values read from the stored JSON equal those of the parsed document, with any keys and texts', () =>
   checkProperty(
     2_000,
     fc.property(

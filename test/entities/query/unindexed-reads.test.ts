@@ -5,7 +5,7 @@ import { beginUnindexedRead } from '../../../src/entities/query/unindexed-reads'
 const { signal } = new AbortController()
 const most = Math.max(1, availableParallelism() - 1)
 
-test('a list waits for another one that is read without its index, and then begins', async () => {
+test('a list waits for another one without an index, and starts when it ends', async () => {
   const isMissing = async () => true
   const ends = await Promise.all(Array.from({ length: most }, () => beginUnindexedRead('one', isMissing, signal)))
   let hasBegun = false
@@ -19,7 +19,7 @@ test('a list waits for another one that is read without its index, and then begi
   ;(await next)!()
 })
 
-test('a list that waits goes on without a plain read once the index is there', async () => {
+test('a waiting list uses the index once it is ready', async () => {
   let isBuilt = false
   const isMissing = async () => !isBuilt
   for (let n = 0; n < most; n++) await beginUnindexedRead('two', isMissing, signal)
@@ -28,7 +28,7 @@ test('a list that waits goes on without a plain read once the index is there', a
   expect(await waiting).toBeUndefined()
 })
 
-test('a list whose client is gone does not wait', async () => {
+test('a list does not wait after its client has disconnected', async () => {
   const isMissing = async () => true
   for (let n = 0; n < most; n++) await beginUnindexedRead('three', isMissing, signal)
   expect(await beginUnindexedRead('three', isMissing, AbortSignal.abort())).toBeFunction()

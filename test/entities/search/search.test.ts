@@ -205,7 +205,7 @@ test('the first searches of a blueprint find all earlier entities while others a
   expect(await searchIdentifiers(admin, '$q=heron&$limit=1000')).toHaveLength(400)
 })
 
-test('other requests get their turns while the first search has all earlier entities indexed', async () => {
+test('other requests get their turns while the first search indexes all earlier entities', async () => {
   const fixture = await createThingsFixture([{ key: 'title', type: 'string' }])
   const SLICES = 24 // of 100 entities each
   await importThings(

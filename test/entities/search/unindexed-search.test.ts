@@ -88,7 +88,7 @@ test.each(['usual', 'small'] as const)(
   120_000,
 )
 
-test('a ranked search before its words are indexed has the order of one after, on all of its pages', async () => {
+test('a ranked search without its index has the same order on all pages as one with the index', async () => {
   const fixture = await createThingsFixture([{ key: 'title', type: 'string' }])
   const { as, path, tenant } = fixture
   const random = seededRandom(5)
@@ -119,7 +119,7 @@ test('a ranked search before its words are indexed has the order of one after, o
   })
 })
 
-test('a search that begins before its words are indexed goes on with its next page after', async () => {
+test('the cursor of a search without its index works once the index is ready', async () => {
   const fixture = await createFixture(100)
   const { as, path, tenant } = fixture
   let first = await as('user').get(path)
@@ -138,7 +138,7 @@ test('a search that begins before its words are indexed goes on with its next pa
   expect([seen.length, seen.toSorted()]).toEqual([new Set(seen).size, identifiers(all).sort()])
 })
 
-test('a search before its words are indexed follows writes, and DELETE /all removes what it finds', async () => {
+test('a search without its index reflects writes, and DELETE /all removes its matches', async () => {
   const fixture = await createFixture(60)
   const { as, path, tenant } = fixture
   const admin = as('admin')
@@ -155,7 +155,7 @@ test('a search before its words are indexed follows writes, and DELETE /all remo
   })
 })
 
-test('$explain names the index of words while it is being built, and after', async () => {
+test('$explain lists the full-text index during its build and afterwards', async () => {
   const fixture = await createFixture(10)
   const { as, path, tenant } = fixture
   const readPlan = async () => (await as('admin').get(`${path}?$q=a&$explain=true`)).body

@@ -37,7 +37,7 @@ const withHalfAnIndex = ({ tenant }: { tenant: Tenant }, last: string, work: (do
     await work(done)
   })
 
-test('writers index the words of indexed entities, and leave the others to an index that is being built', async () => {
+test('writes index the words of indexed entities, and leave those of others to the build', async () => {
   const fixture = await createFixture()
   const { as, path, tenant } = fixture
   const admin = as('admin')
@@ -65,7 +65,7 @@ test('writers index the words of indexed entities, and leave the others to an in
   expect(await search('otter')).toContain('last')
 })
 
-test('words of entities that are created and removed all the time while they are indexed are all found', async () => {
+test('searches find all words of entities created and removed during the build', async () => {
   const fixture = await createThingsFixture([{ key: 'title', type: 'string' }])
   const { as, path, tenant } = fixture
   const admin = as('admin')
@@ -100,7 +100,7 @@ test('words of entities that are created and removed all the time while they are
   expect(await countRows('search_words')).toBe(await countRows('entities'))
 })
 
-test('an update indexes words only of an entity whose texts differ', async () => {
+test('an update indexes words only if texts have changed', async () => {
   const fixture = await createThingsFixture([
     { key: 'title', type: 'string' },
     { key: 'price', type: 'integer' },

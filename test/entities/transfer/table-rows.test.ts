@@ -80,7 +80,7 @@ async function readStored({ tenant: { db } }: Fixture) {
   return { texts, index }
 }
 
-test('a table stores the same as one with a list among its columns, whose cells are read one by one, and reports the same', async () => {
+test('a table imported with cached cells stores and reports the same as one read cell by cell', async () => {
   const [plain, listed] = [await createThingsFixture(fields), await createThingsFixture(fields)]
   const report = await importBody(plain)(toTable(1_500), 'format=csv')
   const listedReport = await importBody(listed)(toTable(1_500, [{ name: 'tags', cell: '' }]), 'format=csv')
@@ -92,7 +92,7 @@ test('a table stores the same as one with a list among its columns, whose cells 
   expect(await readStored(plain)).toEqual(await readStored(listed))
 })
 
-test('a table of more different cells than are remembered is stored as it is', async () => {
+test('a table with more distinct cells than the cache holds is stored unchanged', async () => {
   const own = await createThingsFixture(['one', 'two', 'three'].map((key) => ({ key, type: 'string' })))
   const rows = Array.from({ length: 16_000 }, (_, n) => [`${n}`, `b${n % 8_000}`, `é${n}`])
   const table = ['one,two,three', ...rows.map((row) => row.join(','))].join('\n')
@@ -101,7 +101,7 @@ test('a table of more different cells than are remembered is stored as it is', a
   expect(stored.map(([text]) => text)).toEqual(rows.map(([one, two, three]) => JSON.stringify({ one, two, three })))
 })
 
-test('an upsert of a table changes the fields of its cells, and keeps others instead of giving them defaults', async () => {
+test('an upsert of a table changes only the fields of its columns, without setting defaults', async () => {
   const own = await createThingsFixture(fields)
   const user = own.as('user')
   await user.post(own.path, { identifier: 'known', title: 'x', level: 7, kind: 'a', need: 'n' })
@@ -112,7 +112,7 @@ test('an upsert of a table changes the fields of its cells, and keeps others ins
   expect(await read('new')).toEqual({ title: 'z', kind: 'b', need: 'm', label: 'ä', level: 3 })
 })
 
-test('rows that arrive after a change of the blueprint follow the new one', async () => {
+test('rows after a change of the blueprint follow its new version', async () => {
   const own = await createThingsFixture([{ key: 'title', type: 'string' }])
   const sent = Promise.withResolvers<void>()
   const lines = (from: number) => Array.from({ length: 250 }, (_, n) => `title ${from + n}\n`).join('')

@@ -8,7 +8,7 @@ const fields = [
   { key: 'other', type: 'relation', target: 'things' },
 ]
 
-test('creates that come at the same time each have the answer, the owner and the event of their own', async () => {
+test('concurrent creates each have their own response, owner and event', async () => {
   const own = await createThingsFixture(fields, undefined, { dispatchers: { create: true } })
   const { as, path, users } = own
   const names = Array.from({ length: 20 }, (_, n) => `n${n}`)
@@ -24,7 +24,7 @@ test('creates that come at the same time each have the answer, the owner and the
   expect(new Set(events.map(({ metadata }) => metadata.identifier))).toEqual(new Set(names))
 })
 
-test('creates that come at the same time in traces of their own have events of these traces', async () => {
+test('concurrent creates in different traces emit events in their own traces', async () => {
   const { as, path, tenant } = await createThingsFixture(fields, undefined, { dispatchers: { create: true } })
   const traces = ['a', 'b', 'c', 'd'].map((letter) => `00-${letter.repeat(32)}-${'1'.repeat(16)}-00`)
   const create = (traceparent: string) => as('user').post(path, { title: traceparent }, { traceparent })
@@ -33,7 +33,7 @@ test('creates that come at the same time in traces of their own have events of t
   expect(await tenant.db.query(select)).toEqual(traces.map((trace) => [trace]))
 })
 
-test('creates that come beside invalid ones succeed, and the others have their own errors', async () => {
+test('creates beside invalid ones succeed, and each invalid one gets its own error', async () => {
   const { as, path } = await createThingsFixture(fields)
   const user = as('user')
   await user.post(path, { identifier: 'taken', title: 'First' })
@@ -62,7 +62,7 @@ test('creates that come beside invalid ones succeed, and the others have their o
   expect(body.map(({ identifier }: { identifier: string }) => identifier)).toEqual(['a', 'c', 'taken', 'twice'])
 })
 
-test('updates that come at the same time change what each of them names, also the same entity one after the other', async () => {
+test('concurrent updates each change their own fields, including those of the same entity', async () => {
   const { as, path } = await createThingsFixture(fields)
   const user = as('user')
   for (const identifier of ['a', 'b', 'c']) await user.post(path, { identifier, title: 'old' })
