@@ -50,11 +50,10 @@ type TermsEntry = { terms: string; fresh: boolean }
  */
 const writeTerms: DeferredWrite<number, TermsEntry | undefined> = async ({ executeMany, isRemote }, entries) => {
   const added = entries.flatMap(([seq, terms]) => (terms ? [{ seq, ...terms }] : []))
-  const removal = executeMany(
-    DELETE_TERMS,
-    added.filter(({ fresh }) => !fresh).map(({ seq }) => [seq]),
-  )
-  if (!isRemote) await removal
+  const replaced = added.filter(({ fresh }) => !fresh).map(({ seq }) => [seq])
+  const removal = executeMany(DELETE_TERMS, replaced)
+  // Many are removed by several statements, the last of which could come after the insertion.
+  if (!isRemote || replaced.length > 1) await removal
   const insertion = executeMany(
     'insert into search_words (rowid, words) values (?, ?)',
     added.map(({ seq, terms }) => [seq, terms]),
