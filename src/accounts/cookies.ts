@@ -100,7 +100,7 @@ export function addRenewedCookie(request: Request, { headers }: Response) {
 export const expireSessionCookie = (request: Request, tenant: Tenant) =>
   void renewedCookies.set(originalRequest(request), serializeExpiredSessionCookie(request, tenant))
 
-/** Extends a session that is in use, unless that was done lately: the thirty days of its cookie begin anew. */
+/** Extends the cookie of an active session by thirty days, unless this was done recently. */
 export function extendSessionCookie(
   request: Request,
   tenant: Tenant,

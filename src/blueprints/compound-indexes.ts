@@ -6,7 +6,7 @@ import type { CompoundIndex, FieldIndex } from './field-indexes'
 import { readBlueprintCode, readLastEntityNumber, takeNumber } from './number-sequence'
 import { fieldIndexes } from './tables'
 
-/** Returns those of the indexes of a blueprint that have several fields. */
+/** Returns the compound indexes of a blueprint. */
 export const pickCompoundIndexes = (
   indexes: Iterable<FieldIndex & { number: number; parts: CompoundParts | null }>,
 ): CompoundIndex[] =>
@@ -24,7 +24,7 @@ export async function addCompoundIndex(tx: Tx, blueprint: string, parts: Compoun
     .values({ blueprint, number, parts, state: 'building', reason: 'list', since: time, used: time, done: 0, upto })
 }
 
-/** Starts to remove the compound indexes with other fields than those with the given numbers. */
+/** Starts to remove compound indexes with fields other than the given ones. */
 export async function retireCompoundIndexes(tx: Tx, blueprint: string, kept: ReadonlySet<number>) {
   const compound = await tx
     .select()

@@ -1,4 +1,4 @@
-/** A column of entities that a compound index can lead by. */
+/** A column of entities that a compound index can begin with. */
 export type OwnerColumn = 'user' | 'workspace'
 
 /**
@@ -7,14 +7,14 @@ export type OwnerColumn = 'user' | 'workspace'
  */
 export type CompoundParts = { equal: (number | OwnerColumn)[]; order: number | null }
 
-/** Returns the identity of what a compound index leads by. */
+/** Returns the identity of the parts of a compound index. */
 export const partsKey = ({ equal, order }: CompoundParts) => `${[...equal].sort().join()} ${order}`
 
 /** Returns the numbers of the fields of a compound index. */
 export const partNumbers = ({ equal, order }: CompoundParts): number[] =>
   [...equal, order].filter((part) => typeof part === 'number')
 
-/** Returns the names of what a compound index leads by; the last one is what it sorts by. */
+/** Returns the names of the parts of a compound index; the last one is the sort key. */
 export const nameParts = (
   { fields }: { fields: { key: string; number: number }[] },
   { equal, order }: CompoundParts,

@@ -86,7 +86,7 @@ export async function addRequiredIndexes(
   await addFieldIndexes(tx, blueprint, reasons, isUsed ? 'building' : 'ready')
 }
 
-/** The indexes that have to have rows of each entity: of fields, with the reasons by their numbers, and compound ones. */
+/** The indexes that writers maintain: field indexes, with their reasons by number, and compound indexes. */
 export type MaintainedIndexes = {
   fields: ReadonlyMap<number, IndexReason>
   compound: readonly (CompoundParts & { number: number })[]

@@ -31,13 +31,13 @@ export function rowScopeOf(model: Model, operation: Operation, actor: Caller | u
 
 const ALL_ROWS: RowScope = { all: true }
 
-/** What a model grants to all callers with the same rights: scopes by operation, and the keys of fields they may not read. */
+/** The permissions of all callers with the same rights: scopes by operation, and the keys of hidden fields. */
 type Grants = { scopes: Map<Operation, Set<Scope>>; hiddenKeys?: string[] }
 
 const MAX_RIGHTS_PER_MODEL = 1_000
 const grantsByRights = weakCached((_: Model) => new BoundedMap<string, Grants>(MAX_RIGHTS_PER_MODEL))
 
-/** Returns what rules and fields ask about a caller, as a text. A caller never changes: with other roles it is another one. */
+/** Returns a key of the rights of a caller. Callers are immutable: other roles make another caller. */
 const toRights = weakCached(({ privileged, roles, workspace }: Caller) =>
   JSON.stringify([privileged, roles, workspace && [workspace.roles, workspace.labels]]),
 )

@@ -35,7 +35,7 @@ export type References = {
 export class StaleReferences extends Busy {}
 
 const referencesByDb = new WeakMap<Db, References>()
-/** How often work is done again because a blueprint has changed meanwhile; several of its indexes may become ready in a row. */
+/** How often work is retried after a change of the blueprint; several of its indexes may become ready in a row. */
 export const MAX_BLUEPRINT_RETRIES = 10
 
 /** Returns the cached references. They may be stale, so a write that relies on them calls `assertReferencesCurrent`. */

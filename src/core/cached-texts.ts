@@ -1,4 +1,4 @@
-/** Returns a function that remembers its texts. It is for few numbers: integers from 0 on. */
+/** Returns a function that caches its texts, for a small range of integers from 0 on. */
 export function cacheTexts(toText: (n: number) => string): (n: number) => string {
   const texts: string[] = []
   return (n) => {

@@ -80,7 +80,7 @@ export function logRequest(notes: RequestNotes, summary: ResponseSummary) {
   logOutput.write(`${start}${fields}${toMsText(hundredths)}${bytesField}}\n`, false)
 }
 
-/** What the last line without a code and a trace had in common with others of its user and route. */
+/** The fields of the last line that other lines of its user and route share; only of lines without code and trace. */
 let last = { fields: '' } as Partial<RequestNotes & ResponseSummary> & { fields: string }
 
 /** Returns the fields between the id of a request and its duration. */
@@ -93,7 +93,7 @@ function toFields({ traceId, tenant, user, route, code }: RequestNotes, { method
 
 let [lineTime, lineStart] = [Number.NaN, '']
 
-/** Returns the beginning of a line. Many have the same time. */
+/** Returns the beginning of a line, cached because many lines have the same time. */
 function toLineStart(time: number): string {
   if (time !== lineTime) [lineTime, lineStart] = [time, `{"level":"info","time":"${toIsoString(time)}","requestId":"`]
   return lineStart

@@ -1,6 +1,6 @@
 import { fstatSync, statSync } from 'node:fs'
 
-/** Tells whether a file descriptor is a terminal. Most servers have none, and `node:tty` comes with streams and sockets. */
+/** Tells whether a file descriptor is a terminal, without `node:tty`, which loads streams and sockets. */
 export const isTerminal = (fd: number) => mayBeTerminal(fd) && process.getBuiltinModule('node:tty').isatty(fd)
 
 function mayBeTerminal(fd: number): boolean {

@@ -50,7 +50,7 @@ export class CommitCounters {
 const MAX_KNOWN_NAMES = 50_000
 const countersByName = new BoundedMap<string, number>(MAX_KNOWN_NAMES)
 
-/** Each use of what is cached asks for a counter, so names are hashed once. */
+/** Each cache access reads a counter, so names are hashed once. */
 function counterOf(name: string): number {
   const known = countersByName.get(name)
   if (known !== undefined) return known

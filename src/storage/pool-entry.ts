@@ -1,7 +1,7 @@
 import type { GroupCommitWriter } from './group-commit'
 import type { Database, DatabaseLocation, RunQuery } from './port'
 
-/** A database that is open, with what is done with it. */
+/** An open database, its reads and its writer. */
 export type OpenDatabase = {
   database: Database
   read: RunQuery
@@ -12,14 +12,14 @@ export type OpenDatabase = {
 export type PoolEntry = {
   key: string
   place: DatabaseLocation
-  /** A pinned database does not count towards the limit, and is not closed for others. */
+  /** A pinned database does not count towards the limit, and is not closed to make room. */
   pinned: boolean
   /** Whether it takes one of the limited slots. */
   hasSlot: boolean
   ready: Promise<OpenDatabase>
   opened?: OpenDatabase
   users: number
-  /** The number of its last use, among all uses. */
+  /** The sequence number of its last use. */
   lastUse: number
   /** The last use at the latest idle check, and when its memory was released. */
   useAtCheck?: number
@@ -31,6 +31,6 @@ export type PoolEntry = {
 /** Tells whether a database needs a slot. Files need descriptors; data in PostgreSQL shares a few connections. */
 export const needsSlot = ({ pinned, cluster }: DatabaseLocation) => !pinned && !cluster
 
-/** Returns the name of a place among those of a pool. */
+/** Returns the key of a location within a pool. */
 export const toPoolKey = ({ file, identity, cluster, bucket }: DatabaseLocation) =>
   `${file} ${identity} ${cluster} ${bucket}`

@@ -22,12 +22,12 @@ export const textOf = (key: string) => (isTruncated(key) ? `${truncatedPrefix(ke
 
 const doubleBytes = Buffer.alloc(8)
 const doubleView = new DataView(doubleBytes.buffer, doubleBytes.byteOffset, 8)
-const SMALL_NUMBERS = 4_096 // whole numbers from 0 on, whose keys are kept
+const CACHED_INTEGERS = 4_096 // from 0 on, whose keys are cached
 const smallNumberKeys: string[] = []
 
 /** Returns the index key of a double: its bits in hexadecimal, ordered as numbers are, without trailing zeros. */
 export function numberKey(value: number): string {
-  if (!(value >= 0 && value < SMALL_NUMBERS && Number.isInteger(value))) return toNumberKey(value)
+  if (!(value >= 0 && value < CACHED_INTEGERS && Number.isInteger(value))) return toNumberKey(value)
   smallNumberKeys[value] ??= toNumberKey(value)
   return smallNumberKeys[value]
 }

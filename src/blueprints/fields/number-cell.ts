@@ -3,13 +3,13 @@ export type DecimalMark = 'point' | 'comma'
 
 const NUMBER_PATTERNS = { point: /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i, comma: /^[+-]?(\d+,?\d*|,\d+)(e[+-]?\d+)?$/i }
 
-const MAX_SHORT_DIGITS = 15 // of which a double holds any number
+const MAX_EXACT_DIGITS = 15 // a double holds every integer of so many digits
 
-/** Returns the number of a cell of a few digits and maybe a minus sign, which most cells of numbers are, or undefined. */
+/** Parses the most common cells: a few digits, with or without a minus sign. Returns undefined for others. */
 export function readShortInteger(cell: string): number | undefined {
   const isNegative = cell.startsWith('-')
   const start = isNegative ? 1 : 0
-  if (cell.length === start || cell.length > start + MAX_SHORT_DIGITS) return
+  if (cell.length === start || cell.length > start + MAX_EXACT_DIGITS) return
   let value = 0
   for (let at = start; at < cell.length; at++) {
     const digit = cell.charCodeAt(at) - 48

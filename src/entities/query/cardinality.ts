@@ -5,7 +5,7 @@ import type { SqlFragment } from '../store/sql-fragments'
 export const thresholds = {
   /** The rows of a condition with fewer rows than this are collected; counting stops here. */
   few: 2_000,
-  /** A list that has to read and sort more rows than this asks for a compound index. */
+  /** A list that reads and sorts more rows than this requests a compound index. */
   short: 50,
   /** The rows of an order that are tried one by one before all matches are collected from the indexes. */
   stretch: 2_000,
@@ -15,7 +15,7 @@ export const thresholds = {
   slice: 20_000,
   /** With this many matches of a search, a rank says little, and computing it for all would be slow. */
   ranked: 500,
-  /** With fewer matches than this, an index that has them in no order leads to all of them, and they are sorted. */
+  /** Fewer matches than this are all read from an unordered index, and sorted. */
   sortedMatches: 10_000,
   /** Rows that one statement scans when it reads the entity of each. */
   rows: 2_000,
@@ -27,7 +27,7 @@ export const thresholds = {
   countedRows: 20_000,
   /** The rows of each slice that are checked as a sample. */
   sample: 500,
-  /** The rows of an index from one mark to the next. Counts of fewer rows need no marks. */
+  /** The number of index rows from one mark to the next. Counts of fewer rows need no marks. */
   marked: 256,
   /** At most this many rows of an index are sorted by time. */
   sortedByTime: 20_000,
@@ -57,7 +57,7 @@ export function getKnownRows(db: Db, from: string, where: SqlFragment, limit: nu
   return known && known.until > performance.now() ? known.size : undefined
 }
 
-/** Remembers a number of rows for `estimateRows`, and returns it as it is to be taken. */
+/** Caches a number of rows for `estimateRows`, and returns the estimate. */
 export function rememberRows(
   db: Db,
   from: string,

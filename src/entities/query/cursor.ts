@@ -38,7 +38,7 @@ export async function encodeCursor(
   return cursor
 }
 
-/** Pages that are read again and again end at the same place. A query belongs to the blueprint of a tenant. */
+/** Repeated pages end at the same position. A query belongs to the blueprint of a tenant. */
 const latestCursors = weakCached((_: Query) => new BoundedMap<string, string>(MAX_LATEST_CURSORS))
 const MAX_LATEST_CURSORS = 4
 

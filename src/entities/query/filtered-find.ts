@@ -8,7 +8,7 @@ import type { Query } from './query-parser'
 import { createRowFilter } from './row-filter'
 import type { FindResult } from './select-sql'
 
-const MAX_ENTITIES_PER_READ = 2_000 // entities per statement
+const MAX_ENTITIES_PER_READ = 2_000
 
 /** Returns the results of `find` that pass the filter of the query's rows; reads on in the order until there are enough. */
 export async function findFiltered<Row extends unknown[]>(
@@ -26,7 +26,7 @@ export async function findFiltered<Row extends unknown[]>(
   const matches: { row: Row; passed: () => CursorPosition }[] = []
   let [from, toSkip, size, read] = [after, query.skip, Math.min(MAX_ENTITIES_PER_READ, limit + query.skip + 50), 0]
   while (matches.length < limit) {
-    // When the beginning of the order does not fill the page, all that is left is filtered in one pass.
+    // If the first rows do not fill the page, one pass filters all remaining rows.
     const isDue = read >= thresholds.stretch
     const passage = { filter, limit: limit - matches.length, skip: Math.max(0, toSkip), isDue }
     const { rows, positionAfter, isFiltered } = await find(

@@ -79,10 +79,10 @@ export async function find<Row extends unknown[]>(
   return toResult(await db.query(statement.sql, statement.params))
 }
 
-/** Returns whether the indexes have the order at a place: they do not have that of texts that begin alike. */
+/** Tells whether the indexes have the order at a position: they lack that of long texts with the same beginning. */
 const isExact = (query: Query, place: unknown[] = []) => areExact(query, [place], 0)
 
-/** Returns whether they have it at the places of rows, which come after the columns. */
+/** Tells the same for the positions of rows, which follow the columns. */
 function areExact({ order }: Query, page: unknown[][], columns: number): boolean {
   for (const [n, { target }] of order.entries())
     if (isText(target)) for (const row of page) if (isLongText(target, row[columns + n])) return false

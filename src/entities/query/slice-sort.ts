@@ -7,7 +7,7 @@ import { fullScan, hasEntities, type Scan, toPassage } from './scans'
 import { type FindRequest, type PageWindow, readRowsByIds } from './select-sql'
 import { compareValues } from './value-order'
 
-const FIRST_ROWS = 250 // rows of the first slice of a list by time, which may end early
+const FIRST_SLICE_ROWS = 250 // of a list by time, which may end early
 
 /**
  * Finds a page in an order that no index has, or whose rows are filtered here. It reads the matching entities in slices,
@@ -42,7 +42,9 @@ async function findFirstPlaces(
   const isUniform = terms.every(({ descending }) => descending === terms[0]!.descending)
   const isByTime = scan.by === 'time' && query.order.length === 1 && isCreated(query.order[0]!.target) && isUniform
   const after = position && !isByTime ? [afterPositionSql(terms, position)] : []
-  const source = isByTime ? { ...rows, start: position, descending: terms[0]!.descending, first: FIRST_ROWS } : rows
+  const source = isByTime
+    ? { ...rows, start: position, descending: terms[0]!.descending, first: FIRST_SLICE_ROWS }
+    : rows
   const selected = commaList([...terms.map(({ of }) => of), ...(filter?.columns ?? []).map((one) => fragment(one))])
   const order = orderBySql(terms)
   const literals = filter?.literal && hasEntities(rows.from) ? new LiteralScan(filter.literal) : undefined

@@ -17,7 +17,7 @@ import { getWordColumns, readDocuments, type WordRow } from './word-filter'
 import { WordReader } from './word-reads'
 
 const [MIN_ENTITIES_PER_WRITE, MAX_ENTITIES_PER_WRITE] = [20, 500]
-const MIN_ENTITIES_PER_REMOTE_WRITE = 250 // of a few entities, such a write would take as long for its round trips
+const MIN_ENTITIES_PER_REMOTE_WRITE = 250 // fewer entities take as long, because of the round trips
 
 /**
  * Returns a query whose words can be looked for now. The first search of a blueprint has the index of its words built in
@@ -34,7 +34,7 @@ export async function prepareSearch(tenant: Tenant, model: Model, query: Query):
 const isSearchIndexReady = (tenant: Tenant, model: Model) =>
   cached(tenant, 'blueprints', `words ${model._id}`, () => readReadiness(tenant, model))
 
-/** Builds the index of a blueprint's words in the background. After an interruption, the next search goes on. */
+/** Builds the full-text index of a blueprint in the background. After an interruption, the next search resumes it. */
 const resumeWordIndexing = createBlueprintTask(
   'words',
   'INDEXING_INTERRUPTED',
@@ -42,7 +42,7 @@ const resumeWordIndexing = createBlueprintTask(
   { delayMs: INDEXING_DELAY_MS },
 )
 
-/** Builds the index of a blueprint's words, unless it is ready. */
+/** Builds the full-text index of a blueprint, unless it is ready. */
 export async function ensureSearchIndex(tenant: Tenant, model: Model): Promise<void> {
   if (!(await isSearchIndexReady(tenant, model))) await buildIndex(tenant, model)
 }
@@ -94,13 +94,13 @@ async function indexNextEntities(tenant: Tenant, model: Model, reader: WordReade
       (ms) => size.record(size.rows, ms),
     )
     if (outcome === 'ready') return false
-    // Another process may have gone on, or the blueprint have changed.
+    // Another process may have continued the build, or the blueprint may have changed.
     if (outcome === 'elsewhere' || at === numbers.length) return true
     from = slice.to
   }
 }
 
-/** Returns up to where entities are indexed, or undefined when there is nothing to index. */
+/** Returns the number up to which entities are indexed, or undefined when there is nothing to index. */
 async function readStart(db: Pick<Db, 'query'>, model: Model): Promise<number | undefined> {
   const [state] = (await db.query(
     'select s.done, s.upto, b.form from search_progress s join blueprints b on b.key = s.blueprint where b._id = ?',
@@ -120,7 +120,7 @@ async function indexSlice(
   words: Map<number, { state: string; terms: string }>,
 ): Promise<'more' | 'ready' | 'elsewhere'> {
   if ((await readStart(tx, model)) !== from) return 'elsewhere'
-  // So that the blueprint leads to no index, which would be read whole for each slice.
+  // `|| ''` keeps SQLite from scanning the blueprint's index for each slice.
   const range = fragment("e.seq > ? and e.seq <= ? and e.blueprint || '' = ?", from, to, model.code)
   const states = await tx.query(`select e.seq, ${STATE_SQL} from entities e where ${range.sql}`, range.params)
   const [known, outdated]: [[number, string][], number[]] = [[], []]
@@ -139,7 +139,7 @@ async function indexSlice(
   }
   replaceTerms(tx, known)
   const isEnd = isLast && !(await tx.query('select 1 from entities where seq > ? limit 1', [to])).length
-  // While it is built, there is always a number beyond those that are indexed.
+  // During the build, `upto` stays above all indexed numbers.
   await tx.query('update search_progress set done = ?, upto = ? where blueprint = ?', [
     to,
     isEnd ? to : to + 1,

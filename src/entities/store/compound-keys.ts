@@ -1,7 +1,7 @@
 import { sha256 } from '../../core/crypto'
 
 const MAX_PATH_CHARACTERS = 200
-/** What the path of the entities without a value of the sort field ends with. */
+/** The end of the path of entities without a value of the sort field. */
 const WITHOUT_ORDER = '/~2'
 
 /**

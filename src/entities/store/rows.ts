@@ -5,7 +5,7 @@ import type { Db, Tx } from '../../storage/port'
 import type { IndexRow } from './index-keys'
 import { type EntityHeader, idSql, parseOwners, shownColumnSql, shownInForceSql } from './serializer'
 
-/** What is read to show an entity. */
+/** The columns of an entity in a response. */
 export type ShownRow = [shown: string, user: string | null, workspace: string | null, version: number, updated: number]
 
 /** The latest version of an entity: its history, its number there, and its row, which an entity without changes lacks. */
@@ -18,7 +18,7 @@ const selectByName = (columns: string) => ({
   byIdentifier: `select ${columns} from entities where blueprint = ? and identifier = ?`,
   byId: `select ${columns} from entities where blueprint = ? and _id = ?`,
 })
-/** One text is read in less time than its parts. */
+/** Reading one text is faster than reading its parts. */
 const selectShownBy = (shown: string) => selectByName(`concat(version, '\n', ${shown})`)
 /** The columns of `LatestVersion`. */
 export const LATEST_VERSION_COLUMNS = 'history, version_number, version_row'
@@ -41,7 +41,7 @@ function getStatements(model: Model) {
   return statements
 }
 
-/** Reads what shows an entity, by identifier or else by `_id`, without a promise where the engine can. */
+/** Reads an entity for a response, by identifier or else by `_id`, synchronously where the engine can. */
 export const readShown = (db: Db, model: Model, name: string): Awaitable<ShownRow | undefined> =>
   andThen(readByName<[string]>(db, getStatements(model).shown, model.code, name), (row) => row && toShownRow(row[0]))
 
