@@ -16,5 +16,6 @@ export async function writeInBackground<T>(
 ): Promise<T> {
   // The slice begins later, once the writer is free, so only its turn is awaited here.
   await costlyWork.run({ tenant, caller: CALLER }, async () => {})
-  return write(work, { background: true, onThreadHeld: (ms) => costlyWork.chargeThreadTime(ms), onWritten })
+  const onThreadHeld = (ms: number) => costlyWork.chargeThreadTime(ms, { isBackground: true })
+  return write(work, { background: true, onThreadHeld, onWritten })
 }

@@ -7,7 +7,7 @@ export type { WorkOwner }
 const MAX_UNPAID_MS = 2 // how long expensive work holds the thread before others get their turn
 const REPAYMENT_FACTOR = 4 // ms that others get for each ms
 const MAX_IDLE_MS = 3 // after which others are not waited for any longer
-/** How much of the rest of the thread's time belongs to expensive work, as a multiple of its slices. */
+/** How much of the rest of the thread's time is charged to expensive work, as a multiple of its slices. */
 const MAX_REST_FACTOR = 2
 /** The time of the thread that a cheap request takes, as a multiple of that of its handler: it is also received and sent. */
 const CHEAP_REQUEST_FACTOR = 2
@@ -39,6 +39,8 @@ export class FairQueue {
   /** The time (ms) of slices and of handlers of cheap requests since the thread's clock was last read. */
   #slicedMs = 0
   #cheapMs = 0
+  /** The part of the slices that belongs to requests, which have a rest. */
+  #requestedMs = 0
   #lastThreadMs = 0
 
   /** `readThreadMs` returns how long (ms) this thread has had a processor so far. */
@@ -92,12 +94,13 @@ export class FairQueue {
     }
   }
 
-  /** Adds thread time (ms) that expensive work took after its slice. */
-  chargeThreadTime(ms: number) {
+  /** Adds thread time (ms) that expensive work took after its slice. Nothing else belongs to work in the background. */
+  chargeThreadTime(ms: number, { isBackground = false } = {}) {
     const now = performance.now()
     this.#owedMs = this.#unpaidMs(now - ms) + ms * REPAYMENT_FACTOR
     this.#lastReleaseAt = now
     this.#slicedMs += ms
+    if (!isBackground) this.#requestedMs += ms
   }
 
   #waitForTurn(owner: WorkOwner): Promise<void> {
@@ -157,9 +160,10 @@ export class FairQueue {
   #takeRestMs(): number {
     const threadMs = this.readThreadMs()
     const restMs = threadMs - this.#lastThreadMs - this.#slicedMs - this.#cheapMs * CHEAP_REQUEST_FACTOR
-    const mostMs = this.#slicedMs * MAX_REST_FACTOR
+    const mostMs = this.#requestedMs * MAX_REST_FACTOR
     this.#lastThreadMs = threadMs
     this.#slicedMs = 0
+    this.#requestedMs = 0
     this.#cheapMs = 0
     return Math.max(0, Math.min(restMs, mostMs))
   }

@@ -55,10 +55,15 @@ function keepArriving(arrive: () => void): () => void {
   }
 }
 
-/** Returns whether a slice or a timer comes first after a slice of 20 ms, while requests arrive. */
-async function findFirst(queue: FairQueue, timerMs: number, arrive: () => void): Promise<string> {
+/** Returns whether a slice or a timer comes first after a slice of `sliceMs`, while requests arrive. */
+async function findFirst(queue: FairQueue, timerMs: number, arrive: () => void, sliceMs = 20): Promise<string> {
+  await queue.run(ownerOf('a'), blockThread(sliceMs))
+  return findNext(queue, timerMs, arrive)
+}
+
+/** Returns whether the next slice or a timer comes first, while requests arrive. */
+async function findNext(queue: FairQueue, timerMs: number, arrive: () => void): Promise<string> {
   const done: string[] = []
-  await queue.run(ownerOf('a'), blockThread(20))
   const slice = queue.run(ownerOf('a'), async () => void done.push('slice'))
   const timer = Bun.sleep(timerMs).then(() => void done.push('timer'))
   const stop = keepArriving(arrive)
@@ -90,10 +95,10 @@ test('a slice in FairQueue waits no longer once others have stopped to send requ
 })
 
 test('FairQueue also charges what the thread did beside slices, unless cheap requests account for it', async () => {
-  // The slice alone owes 80 ms, and 240 ms with as much of the rest as is charged.
+  // The slice alone owes 240 ms, and 720 ms with as much of the rest as is charged.
   for (const [cheapMs, timerMs, first] of [
-    [0, 100, 'timer'],
-    [500, 220, 'slice'],
+    [0, 420, 'timer'],
+    [500, 420, 'slice'],
   ] as const) {
     let threadMs = 0
     const queue = new FairQueue(() => threadMs)
@@ -103,8 +108,20 @@ test('FairQueue also charges what the thread did beside slices, unless cheap req
       threadMs = 1_000
       queue.noteArrival()
     }
-    expect(await findFirst(queue, timerMs, arrive)).toBe(first)
+    expect(await findFirst(queue, timerMs, arrive, 60)).toBe(first)
   }
+})
+
+test('FairQueue does not charge work in the background for what the thread did beside it', async () => {
+  let threadMs = 0
+  const queue = new FairQueue(() => threadMs)
+  queue.chargeThreadTime(60, { isBackground: true })
+  const arrive = () => {
+    threadMs = 1_000
+    queue.noteArrival()
+  }
+  // It owes 240 ms, and would owe 720 ms with a rest.
+  expect(await findNext(queue, 420, arrive)).toBe('slice')
 })
 
 test('a turn of the event loop has one slice, and what awaits it goes on before the next one', async () => {
