@@ -25,7 +25,7 @@ import { getQueryString, parseResponseShape, readConsistently, withoutPrivilege 
 import { prepareSearch } from './search/search-index'
 import type { Doc } from './store/doc'
 import { readShown, readStored, type StoredEntity } from './store/rows'
-import { chooseFormat } from './store/serializer'
+import { chooseFormat, FLAT_SHAPE } from './store/serializer'
 import { computeFields } from './write/computed-fields'
 import { assertEntityFresh, getReadableScopes, requireFreshBlueprint } from './write/constraints'
 import {
@@ -57,15 +57,16 @@ export function get(originalCtx: PublicCtx, key: string, identifier: string, req
 function readEntity(ctx: PublicCtx, model: Model, identifier: string, request: Request): Awaitable<Response> {
   const rowScope = requireRowScope(model, 'read', ctx.actor)
   if (request.url.includes('asOf=')) return getAsOf(ctx, model, identifier, request)
-  const shape = parseResponseShape(model, ctx, request)
-  const [format, write] = chooseFormat(model, ctx.actor, shape)
-  const cached = shape.related ? undefined : readCachedEntity(ctx, model, format, identifier)
+  // Where parameters choose the shape, a missing entity is told before a wrong parameter.
+  const [format, write] = chooseFormat(model, ctx.actor, FLAT_SHAPE)
+  const cached = getQueryString(request) ? undefined : readCachedEntity(ctx, model, format, identifier)
   if (cached) {
     if (!isInScope(rowScope, cached)) notFound('entity')
-    return respondUnlessKnown(request, shape, cached.etag, () => write(cached.text))
+    return respondUnlessKnown(request, FLAT_SHAPE, cached.etag, () => write(cached.text))
   }
   return andThen(readShown(ctx.db, model, identifier), (row = notFound('entity')) => {
     if (!isInScope(rowScope, { user: row[1], workspace: row[2] })) notFound('entity')
+    const shape = parseResponseShape(model, ctx, request)
     if (!shape.related) return respondWithEntity(model, ctx, row, request, shape)
     const threaded = { name: 'get', args: [model.key, identifier], receive: (response: Response) => response.text() }
     return andThen(createPopulatePlan(ctx, model, shape.related, shape.select), (plan) =>

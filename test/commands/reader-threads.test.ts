@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import { join } from 'node:path'
 import { apiCaller, createTempFolder, createTenantByCli, type RunningAtoll, signIn, startAtoll } from '../fakes/cli'
 
@@ -17,11 +18,11 @@ const thingsBlueprint = {
   permissions: ['create', 'read'].map((operation) => ({ operation, scope: 'tenant', roleBased: ['admin'] })),
 }
 
-/** Returns how many threads of a process have less priority than the others. */
-const countLowThreads = (pid: number) =>
-  readdirSync(`/proc/${pid}/task`).filter(
-    (thread) => readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8').split(') ')[1]!.split(' ')[16] === '10',
-  ).length
+/** Returns how many threads of a process have less priority than its main thread. */
+const countLowThreads = (pid: number) => {
+  const main = getPriority(pid)
+  return readdirSync(`/proc/${pid}/task`).filter((thread) => getPriority(Number(thread)) > main).length
+}
 
 describe.skipIf(process.platform !== 'linux')('the binary with reader threads', () => {
   const at = createTempFolder()
