@@ -1,5 +1,6 @@
 import { yieldToEventLoop } from '../core/event-loop'
 import { FairShare, type ShareLimits } from '../core/fair-share'
+import { readThreadMs, ThreadLoad } from '../core/thread-load'
 import { TurnQueue, type WorkOwner } from '../core/turn-queue'
 
 export type { WorkOwner }
@@ -43,8 +44,20 @@ export class FairQueue {
   #requestedMs = 0
   #lastThreadMs = 0
 
-  /** `readThreadMs` returns how long (ms) this thread has had a processor so far. */
-  constructor(private readThreadMs: () => number = () => 0) {}
+  #readThreadMs: () => number
+  #load?: Pick<ThreadLoad, 'isBusy'>
+
+  /**
+   * `readThreadMs` returns how long (ms) this thread has had a processor so far. While `load` is not busy, others are left two
+   * turns of the event loop after a slice, which is all that they need.
+   */
+  constructor({
+    readThreadMs = () => 0,
+    load,
+  }: { readThreadMs?: () => number; load?: Pick<ThreadLoad, 'isBusy'> } = {}) {
+    this.#readThreadMs = readThreadMs
+    this.#load = load
+  }
 
   /** Records that a request has arrived. */
   noteArrival() {
@@ -146,7 +159,12 @@ export class FairQueue {
     // Two turns, so that requests that arrived meanwhile have been read.
     await yieldToEventLoop()
     await yieldToEventLoop()
-    if (this.#arrivals > this.#arrivalsSeen) this.#owedMs += this.#takeRestMs() * REPAYMENT_FACTOR
+    const restMs = this.#takeRestMs()
+    if (this.#load && !this.#load.isBusy()) {
+      this.#owedMs = 0
+      return
+    }
+    if (this.#arrivals > this.#arrivalsSeen) this.#owedMs += restMs * REPAYMENT_FACTOR
     // Thread time that is charged meanwhile extends the pause.
     for (let remainingMs = this.#unpaidMs(); remainingMs > 0; remainingMs = this.#unpaidMs()) {
       if (this.#arrivals <= this.#arrivalsSeen) break
@@ -158,7 +176,7 @@ export class FairQueue {
 
   /** Returns the time (ms) since the last call that belongs to expensive work without being in a slice. */
   #takeRestMs(): number {
-    const threadMs = this.readThreadMs()
+    const threadMs = this.#readThreadMs()
     const restMs = threadMs - this.#lastThreadMs - this.#slicedMs - this.#cheapMs * CHEAP_REQUEST_FACTOR
     const mostMs = this.#requestedMs * MAX_REST_FACTOR
     this.#lastThreadMs = threadMs
@@ -173,7 +191,4 @@ export class FairQueue {
 }
 
 /** All expensive work of this process. */
-export const costlyWork = new FairQueue(() => {
-  const { user, system } = process.threadCpuUsage()
-  return (user + system) / 1_000
-})
+export const costlyWork = new FairQueue({ readThreadMs, load: new ThreadLoad() })

@@ -94,6 +94,16 @@ test('a slice in FairQueue waits no longer once others have stopped to send requ
   expect(await findFirst(queue, 70, () => arrivals++ < 3 && queue.noteArrival())).toBe('slice')
 })
 
+test('a slice in FairQueue does not wait for others while the thread has time for both', async () => {
+  for (const [isBusy, first] of [
+    [true, 'timer'],
+    [false, 'slice'],
+  ] as const) {
+    const queue = new FairQueue({ load: { isBusy: () => isBusy } })
+    expect(await findFirst(queue, 70, () => queue.noteArrival())).toBe(first)
+  }
+})
+
 test('FairQueue also charges what the thread did beside slices, unless cheap requests account for it', async () => {
   // The slice alone owes 240 ms, and 720 ms with as much of the rest as is charged.
   for (const [cheapMs, timerMs, first] of [
@@ -101,7 +111,7 @@ test('FairQueue also charges what the thread did beside slices, unless cheap req
     [500, 420, 'slice'],
   ] as const) {
     let threadMs = 0
-    const queue = new FairQueue(() => threadMs)
+    const queue = new FairQueue({ readThreadMs: () => threadMs })
     const arrive = () => {
       // The clock says that the thread has worked for a second.
       if (!threadMs) queue.noteCheapRequest(cheapMs)
@@ -114,7 +124,7 @@ test('FairQueue also charges what the thread did beside slices, unless cheap req
 
 test('FairQueue does not charge work in the background for what the thread did beside it', async () => {
   let threadMs = 0
-  const queue = new FairQueue(() => threadMs)
+  const queue = new FairQueue({ readThreadMs: () => threadMs })
   queue.chargeThreadTime(60, { isBackground: true })
   const arrive = () => {
     threadMs = 1_000
