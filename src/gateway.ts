@@ -57,7 +57,6 @@ export const handleRequest = async (request: Request, { areReadsDirect = true } 
 // Without a promise for what is in memory: it would cost about a twentieth of it.
 function respond(request: Request, findRead = findDirectRead): Awaitable<Response> {
   noteRequest()
-  costlyWork.noteArrival()
   warnAboutUntrustedProxy(request)
   const siteTarget = findSiteTarget(request)
   const fromSite = siteTarget === undefined ? undefined : serveSite(request, siteTarget)

@@ -6,7 +6,8 @@ import { TurnQueue, type WorkOwner } from '../core/turn-queue'
 export type { WorkOwner }
 
 const MAX_UNPAID_MS = 2 // how long expensive work holds the thread before others get their turn
-const REPAYMENT_FACTOR = 4 // ms that others get for each ms
+const REPAYMENT_FACTOR = 4 // ms that other tenants get for each ms
+const OWN_REPAYMENT_FACTOR = 1 // ms that other requests of the same tenant get, when only these arrive
 const MAX_IDLE_MS = 3 // after which others are not waited for any longer
 /** How much of the rest of the thread's time is charged to expensive work, as a multiple of its slices. */
 const MAX_REST_FACTOR = 2
@@ -35,8 +36,11 @@ export class FairQueue {
   #owedMs = 0
   #lastReleaseAt = 0
   #arrivals = 0
-  /** How many requests had arrived when the last slice ended. */
+  #arrivalsByTenant = new Map<string, number>()
+  /** How many requests had arrived when the last slice ended, also those of other tenants than its own. */
   #arrivalsSeen = 0
+  #othersSeen = 0
+  #lastTenant = ''
   /** The time (ms) of slices and of handlers of cheap requests since the thread's clock was last read. */
   #slicedMs = 0
   #cheapMs = 0
@@ -59,9 +63,10 @@ export class FairQueue {
     this.#load = load
   }
 
-  /** Records that a request has arrived. */
-  noteArrival() {
-    this.#arrivals++
+  /** Records that a request of a tenant has arrived. */
+  noteArrival(tenant: string, count = 1) {
+    this.#arrivals += count
+    this.#arrivalsByTenant.set(tenant, (this.#arrivalsByTenant.get(tenant) ?? 0) + count)
   }
 
   /** Records the time (ms) that the handler of a cheap request took of the thread. */
@@ -119,7 +124,7 @@ export class FairQueue {
   #waitForTurn(owner: WorkOwner): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     // A request that has arrived meanwhile and waits itself is not one of those that are left the thread.
-    if (this.#isPaused) this.#arrivals--
+    if (this.#isPaused) this.noteArrival(owner.tenant, -1)
     // The thread is held from here on, because a new slice could overtake this one otherwise.
     this.#waiting.add(owner, () => {
       this.#running.add(owner.tenant)
@@ -132,6 +137,8 @@ export class FairQueue {
 
   #endSlice(owner: WorkOwner, ms: number) {
     this.#arrivalsSeen = this.#arrivals
+    this.#lastTenant = owner.tenant
+    this.#othersSeen = this.#countOthers()
     this.#waiting.charge(owner, ms / TURN_MS - 1)
     this.chargeThreadTime(ms)
   }
@@ -165,6 +172,8 @@ export class FairQueue {
       return
     }
     if (this.#arrivals > this.#arrivalsSeen) this.#owedMs += restMs * REPAYMENT_FACTOR
+    // A tenant that has the thread to itself divides it evenly.
+    if (this.#countOthers() <= this.#othersSeen) this.#owedMs *= OWN_REPAYMENT_FACTOR / REPAYMENT_FACTOR
     // Thread time that is charged meanwhile extends the pause.
     for (let remainingMs = this.#unpaidMs(); remainingMs > 0; remainingMs = this.#unpaidMs()) {
       if (this.#arrivals <= this.#arrivalsSeen) break
@@ -173,6 +182,9 @@ export class FairQueue {
     }
     this.#owedMs = 0
   }
+
+  /** Returns how many requests have arrived of other tenants than that of the last slice. */
+  #countOthers = () => this.#arrivals - (this.#arrivalsByTenant.get(this.#lastTenant) ?? 0)
 
   /** Returns the time (ms) since the last call that belongs to expensive work without being in a slice. */
   #takeRestMs(): number {

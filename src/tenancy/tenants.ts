@@ -14,6 +14,7 @@ import { requestHost } from './client-connection'
 import { keepContents, recordContents } from './content-remains'
 import { checkDatabase, createTenantFolder, databases, hasTenantFolder, tenantFolder } from './databases'
 import { rememberFirstTenant } from './default-tenant'
+import { costlyWork } from './fair-queue'
 import { assignHosts } from './hosts'
 import { ensureSecrets } from './installation-keys'
 import { throwHostNotFound, throwTenantNotFound } from './missing-tenant'
@@ -66,6 +67,7 @@ export const getDefaultTenantId = async (host = 'localhost') => (await findDefau
 function recordRequest(request: Request, tenant: CachedTenant): Tenant {
   const notes = notesOf(request)
   if (notes) notes.tenant = tenant.tenant
+  costlyWork.noteArrival(tenant.tenant)
   tenant.servedAt = performance.now()
   return tenant
 }

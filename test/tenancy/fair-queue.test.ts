@@ -74,14 +74,14 @@ async function findNext(queue: FairQueue, timerMs: number, arrive: () => void): 
 
 test('FairQueue leaves the thread free for four times as long as a slice blocked it while requests of others arrive', async () => {
   const queue = new FairQueue()
-  expect(await findFirst(queue, 70, () => queue.noteArrival())).toBe('timer')
+  expect(await findFirst(queue, 70, () => queue.noteArrival('other'))).toBe('timer')
 })
 
 test('a slice in FairQueue does not wait for requests that wait for their own turn', async () => {
   const queue = new FairQueue()
   const waiting: Promise<void>[] = []
   const arrive = () => {
-    queue.noteArrival()
+    queue.noteArrival('other')
     if (waiting.length < 10_000) waiting.push(queue.run(ownerOf('a', `${waiting.length}`), async () => {}))
   }
   expect(await findFirst(queue, 70, arrive)).toBe('slice')
@@ -91,7 +91,15 @@ test('a slice in FairQueue does not wait for requests that wait for their own tu
 test('a slice in FairQueue waits no longer once others have stopped to send requests', async () => {
   const queue = new FairQueue()
   let arrivals = 0
-  expect(await findFirst(queue, 70, () => arrivals++ < 3 && queue.noteArrival())).toBe('slice')
+  expect(await findFirst(queue, 70, () => arrivals++ < 3 && queue.noteArrival('other'))).toBe('slice')
+})
+
+test('FairQueue leaves the thread to requests of the same tenant for as long as a slice blocked it', async () => {
+  const queue = new FairQueue()
+  // It owes other tenants 240 ms.
+  expect(await findFirst(queue, 150, () => queue.noteArrival('a'), 60)).toBe('slice')
+  expect(await findFirst(queue, 30, () => queue.noteArrival('a'), 60)).toBe('timer')
+  expect(await findFirst(queue, 150, () => queue.noteArrival('other'), 60)).toBe('timer')
 })
 
 test('a slice in FairQueue does not wait for others while the thread has time for both', async () => {
@@ -100,7 +108,7 @@ test('a slice in FairQueue does not wait for others while the thread has time fo
     [false, 'slice'],
   ] as const) {
     const queue = new FairQueue({ load: { isBusy: () => isBusy } })
-    expect(await findFirst(queue, 70, () => queue.noteArrival())).toBe(first)
+    expect(await findFirst(queue, 70, () => queue.noteArrival('other'))).toBe(first)
   }
 })
 
@@ -116,7 +124,7 @@ test('FairQueue also charges what the thread did beside slices, unless cheap req
       // The clock says that the thread has worked for a second.
       if (!threadMs) queue.noteCheapRequest(cheapMs)
       threadMs = 1_000
-      queue.noteArrival()
+      queue.noteArrival('other')
     }
     expect(await findFirst(queue, timerMs, arrive, 60)).toBe(first)
   }
@@ -128,7 +136,7 @@ test('FairQueue does not charge work in the background for what the thread did b
   queue.chargeThreadTime(60, { isBackground: true })
   const arrive = () => {
     threadMs = 1_000
-    queue.noteArrival()
+    queue.noteArrival('other')
   }
   // It owes 240 ms, and would owe 720 ms with a rest.
   expect(await findNext(queue, 420, arrive)).toBe('slice')
