@@ -17,7 +17,7 @@ const TURN_MS = 2 // thread time of a turn; an owner whose slice took longer sit
 
 /**
  * Divides the only thread between expensive work, in slices of a few ms each, and everything else: when slices have
- * taken t ms, and requests of others have arrived meanwhile, the next slice waits for 4 t. So cheap requests get four
+ * taken t ms, and requests of other tenants have arrived meanwhile, the next slice waits for 4 t. So these get four
  * fifths of the thread, however much expensive work there is. What belongs to expensive work without being in a
  * slice, such as its garbage, its input and the rest of its requests, is told by the thread's clock: it is what neither
  * slices nor cheap requests have taken. Tenants take turns with their slices, weighted by the time that these take, and

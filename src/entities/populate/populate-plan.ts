@@ -5,7 +5,7 @@ import type { Model } from '../../blueprints/model'
 import { mayReadField, type RowScope, rowScopeOf } from '../../blueprints/permissions'
 import type { Scope } from '../../blueprints/shapes'
 import { badRequest, type FieldError, Problem } from '../../core/problem'
-import { requestCache } from '../query/entity-cache'
+import { requestCache } from '../query/cached-reads'
 import type { PopulateOptions, ReverseRequest } from '../query/populate-options'
 
 /** A blueprint that the caller may read, the rows they may read, and the joins that replace references. */

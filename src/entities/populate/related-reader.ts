@@ -1,6 +1,6 @@
 import { BLUEPRINT_CODE } from '../../blueprints/number-sequence'
 import type { Db } from '../../storage/port'
-import { beginCachedReads } from '../query/entity-cache'
+import { beginCachedReads } from '../query/cached-reads'
 import { scopeSql } from '../query/sql-conditions'
 import { type EntityFormat, shownColumnSql } from '../store/serializer'
 import { and, fragment, oneOf, type SqlFragment, toChunks } from '../store/sql-fragments'

@@ -1,16 +1,11 @@
 import type { Model } from '../../blueprints/model'
-import type { Awaitable } from '../../core/awaitable'
-import { etagOf } from '../../core/etag'
 import { weakCached } from '../../core/weak-cache'
 import type { Db } from '../../storage/port'
-import type { Tenant } from '../../tenancy/tenants'
-import { type ChangePosition, readChangedAtOnce, readPositionAtOnce, trackChanges } from '../changes/tracked-changes'
-import { type EntityFormat, parseOwners, shownColumnSql } from '../store/serializer'
-import { and, fragment, oneOf, type SqlFragment } from '../store/sql-fragments'
-import { createRemoteReads } from './remote-cached-reads'
-import { isOfBlueprintSql } from './scans'
+import type { ChangePosition } from '../changes/tracked-changes'
+import type { EntityFormat } from '../store/serializer'
 
-type Name = number | string
+/** The number, the identifier or the `_id` of an entity. */
+export type Name = number | string
 /**
  * An entity in a format, with its owners and the ETag of a response. Without a text, it has changed since. One of a remote
  * database has the position at which it was read.
@@ -37,9 +32,6 @@ const MAX_CHANGES = 1_000
 const [COUNTED_ENTITIES, MIN_FOUND, SKIPPED_READS] = [500, 150, 500]
 /** Of a remote database, these skip any cache, for so many reads as were counted, because each would take a message more. */
 const [MIN_FOUND_REMOTE, SKIPS_PER_READ_REMOTE] = [350, 20]
-/** So many reads of single entities make their changes worth tracking. */
-const MIN_UNTRACKED_READS = 100
-
 /** A cache that was not used for so long is cleared (ms), so that an idle server gives its memory back. */
 const IDLE_MS = 60_000
 
@@ -143,150 +135,21 @@ const latestCaches = new Set<EntityCache>()
 let cachedCharacters = 0
 let idleTimer: ReturnType<typeof setInterval> | undefined
 
-/** Reads the texts of entities, by number or identifier, those in the cache and others. */
-export type CachedReads = {
-  /** What a list selects beside the numbers of its entities, and gives to `read`, where the database is remote. */
-  positionColumn?: string
-  /** Returns the texts, or undefined when an entity of the blueprint has changed since the reads began. */
-  read<Key extends Name>(
-    by: 'seq' | 'identifier',
-    names: Key[],
-    positions?: unknown[],
-  ): Awaitable<Map<Key, string> | undefined>
-}
-
-/** Has the entities of a blueprint cached from soon on. */
-export const requestCache = (ctx: Tenant, model: Model) => trackChanges(ctx, model)
-
-/** Begins reads of entities in a format. Returns undefined where their changes are not tracked. */
-export function beginCachedReads(db: Db, model: Model, format: EntityFormat): CachedReads | undefined {
-  const { origin } = db
-  if (!origin) return
-  if (!origin.queryAtOnce) {
-    const cache = findCache(origin, model, format)
-    if (!cache) return
-    noteUse(model, format, cache)
-    const toEntity = (row: EntityRow) => toCachedEntity(model, format, row)
-    return createRemoteReads({ db, origin, model, cache, columns: entityColumns(model), toEntity })
-  }
-  const opened = openCache(origin, model, format)
-  if (!opened) return
-  const { cache, position } = opened
-  return {
-    read(by, names) {
-      const current = readPositionAtOnce(origin, model.key)
-      if (current?.started !== position.started || current.number !== position.number) return
-      moveCache(origin, model, cache, current)
-      return readTexts(cache, by, names, (missing) => {
-        const ofBlueprint = by === 'seq' ? isOfBlueprintSql(model) : fragment('e.blueprint = ?', model.code)
-        return readEntities(origin, model, format, and([ofBlueprint, oneOf(`e.${by}`, missing)]))
-      })
-    },
-  }
-}
-
-/**
- * Returns an entity that is read alone, by identifier or else by `_id`, from the cache if it is there. Returns undefined where
- * it has to be read in another way.
- */
-export function readCachedEntity(
-  ctx: Tenant,
-  model: Model,
-  format: EntityFormat,
-  name: string,
-): CurrentEntity | undefined {
-  const db = ctx.db.origin ?? ctx.db
-  if (!db.queryAtOnce) return
-  const opened = openCache(db, model, format)
-  if (!opened) {
-    if (++untrackedReadsOf(model).count % MIN_UNTRACKED_READS === 0) requestCache(ctx, model)
-    return
-  }
-  const { cache } = opened
-  const known = cache.get(name)
-  const isKnown = isUnchanged(known)
-  cache.countHits(isKnown ? 1 : 0, isKnown ? 0 : 1)
-  if (isKnown) return known
-  const read = (column: string) =>
-    readEntities(db, model, format, fragment(`e.blueprint = ? and e.${column} = ?`, model.code, name))
-  const entity = read('identifier')?.[0] ?? read('_id')?.[0]
-  // No identifier is the `_id` of another entity.
-  if (entity) cache.keep(entity, name)
-  return entity
-}
-
-const isUnchanged = (entity: CachedEntity | undefined): entity is CurrentEntity => entity?.text !== undefined
-const untrackedReadsOf = weakCached((_: Model) => ({ count: 0 }))
-
 /** Returns the cache of a model in a format, unless a read cannot use it. */
-function findCache(db: Db, model: Model, { name }: EntityFormat): EntityCache | undefined {
+export function findCache(db: Db, model: Model, { name }: EntityFormat): EntityCache | undefined {
   // Reader threads get the reads of large pages, and an entity has two forms during an alteration.
   if (db.isUncached || !Bun.isMainThread || model.alteration) return
   const cache = cachesOf(model).get(name) ?? new EntityCache()
   return cache.skipRead() ? undefined : cache
 }
 
-function noteUse(model: Model, { name }: EntityFormat, cache: EntityCache) {
+/** Notes that a cache is in use, which keeps it for longer than others. */
+export function noteUse(model: Model, { name }: EntityFormat, cache: EntityCache) {
   cachesOf(model).set(name, cache)
   latestCaches.delete(cache)
   latestCaches.add(cache)
   cache.isInUse = true
   idleTimer ??= setInterval(clearIdleCaches, IDLE_MS).unref()
-}
-
-/** Returns the cache at the current position of its changes, where the engine is in this process. */
-function openCache(db: Db, model: Model, format: EntityFormat) {
-  const cache = db.queryAtOnce && findCache(db, model, format)
-  const position = cache && readPositionAtOnce(db, model.key)
-  if (!position) return
-  noteUse(model, format, cache)
-  moveCache(db, model, cache, position)
-  return { cache, position }
-}
-
-const moveCache = (db: Db, { key }: Model, cache: EntityCache, position: ChangePosition) =>
-  cache.moveTo(position, (after) => readChangedAtOnce(db, key, after))
-
-export type EntityRow = [seq: number, identifier: string, version: number, shown: string]
-const entityColumns = (model: Model) => `e.seq, e.identifier, e.version, ${shownColumnSql(model)}`
-
-function toCachedEntity(model: Model, { write }: EntityFormat, [seq, identifier, version, shown]: EntityRow) {
-  const { user, workspace, updated } = parseOwners(shown)
-  return { seq, identifier, user, workspace, etag: etagOf(version, updated, model.form), text: flatten(write(shown)) }
-}
-
-/** Reads entities without a promise; undefined where the engine cannot. */
-function readEntities(db: Db, model: Model, format: EntityFormat, { sql, params }: SqlFragment) {
-  const rows = db.queryAtOnce?.(`select ${entityColumns(model)} from entities e where ${sql}`, params)
-  return rows?.map((row) => toCachedEntity(model, format, row as EntityRow))
-}
-
-function readTexts<Key extends Name>(
-  cache: EntityCache,
-  by: 'seq' | 'identifier',
-  names: Key[],
-  readMissing: (names: Key[]) => CurrentEntity[] | undefined,
-): Map<Key, string> | undefined {
-  const texts = new Map<Key, string>()
-  const missing: Key[] = []
-  for (const name of names) {
-    const text = cache.get(name)?.text
-    if (text === undefined) missing.push(name)
-    else texts.set(name, text)
-  }
-  cache.countHits(texts.size, missing.length)
-  const entities = missing.length ? readMissing(missing) : []
-  for (const entity of entities ?? []) {
-    texts.set(entity[by] as Key, entity.text)
-    cache.keep(entity)
-  }
-  return entities && texts
-}
-
-/** Puts a text of parts together once, and not for each answer. */
-function flatten(text: string) {
-  text.charCodeAt(0)
-  return text
 }
 
 /** Clears the caches that were unused for longest, as long as all of them hold too much. */

@@ -2,7 +2,8 @@ import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
 import { type ChangePosition, parsePosition, positionSql, readChangesAfter } from '../changes/tracked-changes'
 import { and, fragment, oneOf } from '../store/sql-fragments'
-import type { CachedReads, CurrentEntity, EntityCache, EntityRow } from './entity-cache'
+import type { CachedReads, EntityRow } from './cached-reads'
+import type { CurrentEntity, EntityCache } from './entity-cache'
 import { isOfBlueprintSql } from './scans'
 
 /** So many reads skip a cache whose changes are not tracked yet. */
