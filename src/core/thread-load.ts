@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
 const WINDOW_MS = 50
-const BUSY_SHARE = 0.75 // of the time: the thread is never ready for more while it waits for its sockets
+const BUSY_SHARE = 0.75 // of the time; a saturated thread still waits for its sockets now and then
 
 /** Measures how busy the calling thread is. */
 export class ThreadLoad {
@@ -9,7 +9,7 @@ export class ThreadLoad {
   #measuredAt = performance.now()
   #readyMs = readReadyMs()
 
-  /** Returns whether the thread ran, or waited for a processor, for most of the last 50 ms or more. */
+  /** Returns whether the thread ran or waited for a processor most of the time since the last measurement, 50 ms or more ago. */
   isBusy(): boolean {
     const elapsedMs = performance.now() - this.#measuredAt
     if (elapsedMs >= WINDOW_MS) {

@@ -57,7 +57,7 @@ export function get(originalCtx: PublicCtx, key: string, identifier: string, req
 function readEntity(ctx: PublicCtx, model: Model, identifier: string, request: Request): Awaitable<Response> {
   const rowScope = requireRowScope(model, 'read', ctx.actor)
   if (request.url.includes('asOf=')) return getAsOf(ctx, model, identifier, request)
-  // Where parameters choose the shape, a missing entity is told before a wrong parameter.
+  // With parameters, the entity is looked up first: 404 comes before 400.
   const [format, write] = chooseFormat(model, ctx.actor, FLAT_SHAPE)
   const cached = getQueryString(request) ? undefined : readCachedEntity(ctx, model, format, identifier)
   if (cached) {

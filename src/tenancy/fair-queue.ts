@@ -7,7 +7,7 @@ export type { WorkOwner }
 
 const MAX_UNPAID_MS = 2 // how long expensive work holds the thread before others get their turn
 const REPAYMENT_FACTOR = 4 // ms that other tenants get for each ms
-const OWN_REPAYMENT_FACTOR = 1 // ms that other requests of the same tenant get, when only these arrive
+const OWN_REPAYMENT_FACTOR = 1 // the same when only requests of the tenant itself arrive
 const MAX_IDLE_MS = 3 // after which others are not waited for any longer
 /** How much of the rest of the thread's time is charged to expensive work, as a multiple of its slices. */
 const MAX_REST_FACTOR = 2

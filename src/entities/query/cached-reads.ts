@@ -11,7 +11,7 @@ import { type CachedEntity, type CurrentEntity, type EntityCache, findCache, typ
 import { createRemoteReads } from './remote-cached-reads'
 import { isOfBlueprintSql } from './scans'
 
-/** So many reads of single entities make their changes worth tracking. */
+/** Changes of a blueprint are tracked after so many reads of single entities. */
 const MIN_UNTRACKED_READS = 100
 
 /** Reads the texts of entities, by number or identifier, those in the cache and others. */
@@ -26,7 +26,7 @@ export type CachedReads = {
   ): Awaitable<Map<Key, string> | undefined>
 }
 
-/** Has the entities of a blueprint cached from soon on. */
+/** Starts to track the changes of a blueprint, which caching its entities requires. */
 export const requestCache = (ctx: Tenant, model: Model) => trackChanges(ctx, model)
 
 /** Begins reads of entities in a format. Returns undefined where their changes are not tracked. */
@@ -57,8 +57,8 @@ export function beginCachedReads(db: Db, model: Model, format: EntityFormat): Ca
 }
 
 /**
- * Returns an entity that is read alone, by identifier or else by `_id`, from the cache if it is there. Returns undefined where
- * it has to be read in another way.
+ * Reads one entity through the cache, by identifier or else by `_id`. Returns undefined if it does not exist, or if the read
+ * cannot use the cache.
  */
 export function readCachedEntity(
   ctx: Tenant,
@@ -138,7 +138,7 @@ function readTexts<Key extends Name>(
   return entities && texts
 }
 
-/** Puts a text of parts together once, and not for each answer. */
+/** Flattens a concatenated text once, and not for each response. */
 function flatten(text: string) {
   text.charCodeAt(0)
   return text

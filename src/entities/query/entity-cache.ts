@@ -28,11 +28,11 @@ const MAX_CHARACTERS = 1 << 16 // of an entity that is kept
 const ENTITY_CHARACTERS = 200 // what an entity takes beside its text
 /** With more changes since the last read, everything is read again. */
 const MAX_CHANGES = 1_000
-/** When fewer of so many entities are found in a full cache, so many reads skip it: they take one statement less. */
+/** After 500 lookups in a full cache with fewer than 150 hits, 500 reads skip it and save a statement each. */
 const [COUNTED_ENTITIES, MIN_FOUND, SKIPPED_READS] = [500, 150, 500]
 /** Of a remote database, these skip any cache, for so many reads as were counted, because each would take a message more. */
 const [MIN_FOUND_REMOTE, SKIPS_PER_READ_REMOTE] = [350, 20]
-/** A cache that was not used for so long is cleared (ms), so that an idle server gives its memory back. */
+/** A cache is cleared when it was unused for so long (ms), so that an idle server releases its memory. */
 const IDLE_MS = 60_000
 
 /** The texts of the entities of a model that were read last, as they were at a position of its changes. */
@@ -143,7 +143,7 @@ export function findCache(db: Db, model: Model, { name }: EntityFormat): EntityC
   return cache.skipRead() ? undefined : cache
 }
 
-/** Notes that a cache is in use, which keeps it for longer than others. */
+/** Marks a cache as used. Others are cleared before it. */
 export function noteUse(model: Model, { name }: EntityFormat, cache: EntityCache) {
   cachesOf(model).set(name, cache)
   latestCaches.delete(cache)
