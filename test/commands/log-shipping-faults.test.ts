@@ -7,6 +7,7 @@ import { startS3Server } from '../fakes/s3-server'
 import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(300_000)
+// The tests mostly wait for the intervals of their servers, so they wait at once.
 
 const SLOW_MS = 100_000 // a backup is made by another process with a low priority
 const TARGET = 's3://backups/atoll'
@@ -79,7 +80,7 @@ async function countRestored({ at, env }: { at: { at: string }; env: Record<stri
   return restored.json.restored[0]
 }
 
-test('a store that hangs for one tenant holds up no other, is told also after a restart, and gets all once it answers', async () => {
+test.concurrent('a store that hangs for one tenant holds up no other, is told also after a restart, and gets all once it answers', async () => {
   await using shipping = await startShipping()
   const { proxy, started, countSegments } = shipping
   const before = { acme: countSegments('acme'), other: countSegments('other') }
@@ -118,7 +119,7 @@ test('a store that hangs for one tenant holds up no other, is told also after a 
   await server.end('SIGKILL')
 })
 
-test('a target whose backups are removed is noticed while the server runs, and gets new ones', async () => {
+test.concurrent('a target whose backups are removed is noticed while the server runs, and gets new ones', async () => {
   await using shipping = await startShipping()
   const { at, env, folder, proxy, started } = shipping
   // The new backup waits, so that its absence can be seen.

@@ -7,6 +7,7 @@ import { apiCaller, createTempFolder, createTenantByCli, readMetric, runAtoll, s
 import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(300_000)
+// The tests mostly wait for the intervals of their servers, so they wait at once.
 
 const thingsBlueprint = {
   key: 'things',
@@ -59,18 +60,16 @@ async function restoreNames(
   const database = new Database(join(at.at, 'tenants', as, 'data.db'))
   const rows = database.query('select shown from entities order by created, seq').values()
   database.close()
-  const doctor = await runAtoll('doctor --deep', here)
   return {
     names: rows.map(([shown]) => /"name":"([\d-]+)"/.exec(String(shown))![1]!),
     restored: restored.json.restored[0],
-    doctor,
   }
 }
 
 /** Returns when the last transactions of a stored segment were read from the log (ms since 1970). */
 const endOf = (segment: string) => Number(/-(\d+)\.log\./.exec(segment)![1])
 
-test('a killed server loses only writes since its last segment, and any moment before can be restored', async () => {
+test.concurrent('a killed server loses only writes since its last segment, and any moment before can be restored', async () => {
   // A passphrase takes seconds of the processor for each key, and many times as long beside other work.
   const identity = await generateIdentity()
   const installation = await createInstallation('', { ATOLL_BACKUP_RECIPIENTS: await identityToRecipient(identity) })
@@ -105,7 +104,10 @@ test('a killed server loses only writes since its last segment, and any moment b
   const whole = await runAtoll(['restore', 'backups', ...withIdentity, '--json'], here)
   expect(whole.code, whole.err).toBe(0)
   expect([whole.json.missing, whole.json.failed]).toEqual([[], []])
-  const last = await restoreNames(installation, 'last', undefined, withIdentity)
+  const [last, then] = await Promise.all([
+    restoreNames(installation, 'last', undefined, withIdentity),
+    restoreNames(installation, 'then', middle, withIdentity),
+  ])
   const batchesOf = (names: string[]) => {
     const counts = Map.groupBy(names, (name) => name.split('-')[0]!)
     expect([...counts.values()].every((batch) => batch.length === 100)).toBe(true)
@@ -118,14 +120,12 @@ test('a killed server loses only writes since its last segment, and any moment b
   }
   expect(Date.parse(last.restored.until)).toBe(end)
   expectWrittenUntil(end, last.names)
-  const then = await restoreNames(installation, 'then', middle, withIdentity)
   expectWrittenUntil(middle, then.names)
-  expect(then.doctor.out).toContain(
-    'tenant then: active, its database opens and is up to date, and all of it can be read',
-  )
+  const doctor = await runAtoll('doctor --deep', here)
+  expect(doctor.out).toContain('tenant then: active, its database opens and is up to date, and all of it can be read')
 })
 
-test('a log goes on after clean stops and kills without a new backup, and a gap in it is refused', async () => {
+test.concurrent('a log goes on after clean stops and kills without a new backup, and a gap in it is refused', async () => {
   const installation = await createInstallation()
   const { at, listSegments, countBackups } = installation
   for (const [start, signal] of (['SIGTERM', 'SIGKILL', 'SIGTERM'] as const).entries()) {
@@ -177,7 +177,7 @@ test('a log goes on after clean stops and kills without a new backup, and a gap 
   expect([part.code, part.json.restored[0].until]).toEqual([0, until])
 })
 
-test('a target that is emptied while a tenant is written to gets new backups, and stays the target of its installation', async () => {
+test.concurrent('a target that is emptied while a tenant is written to gets new backups, and stays the target of its installation', async () => {
   const installation = await createInstallation()
   const { at, hasBackups, countBackups, listSegments } = installation
   const target = join(at.at, 'backups')
@@ -208,7 +208,7 @@ test('a target that is emptied while a tenant is written to gets new backups, an
   expect(names.length).toBeGreaterThan(segments)
 })
 
-test('writes that were shipped while the clock was ahead are restored after it was set right', async () => {
+test.concurrent('writes that were shipped while the clock was ahead are restored after it was set right', async () => {
   const token = 'the-operator-token-of-the-clock'
   const settings = { ATOLL_TEST_CLOCK: 'on', ATOLL_OPERATOR_TOKEN: token }
   const installation = await createInstallation(PASSPHRASE, settings)
@@ -245,15 +245,18 @@ test('writes that were shipped while the clock was ahead are restored after it w
     await server.end('SIGKILL')
   }
   expect(countBackups('acme')).toBe(1)
-  const latest = await restoreNames(installation, 'latest')
-  expect(latest.names.toSorted()).toEqual(names)
   const until = Date.now()
+  const [latest, now] = await Promise.all([
+    restoreNames(installation, 'latest'),
+    restoreNames(installation, 'now', until),
+  ])
+  expect(latest.names.toSorted()).toEqual(names)
   expect(Date.parse(latest.restored.until)).toBeLessThan(until)
   // No moment hides what was written before it.
-  expect((await restoreNames(installation, 'now', until)).names.toSorted()).toEqual(names)
+  expect(now.names.toSorted()).toEqual(names)
 })
 
-test('continuous backups need a target, and the health of the installation tells when it fails and when it is back', async () => {
+test.concurrent('continuous backups need a target, and the health of the installation tells when it fails and when it is back', async () => {
   const at = createTempFolder()
   const refused = await runAtoll('serve', { at, env: { ATOLL_BACKUP_CONTINUOUS: 'on' } })
   expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('Set ATOLL_BACKUP_TO, too.')])
