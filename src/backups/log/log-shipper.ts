@@ -18,7 +18,8 @@ import { ShippedLog } from './shipped-log'
 const READ_INTERVAL_MS = 1_000 // how exactly a moment can be restored
 const SHIP_INTERVAL_MS = 2_000
 const MAX_PENDING_BYTES = 128 << 20 // of all tenants; beyond that a log is given up, and begins anew with a backup
-const BACKUP_RETRY_MS = 60_000
+const FIRST_BACKUP_RETRY_MS = 5_000 // the target may be back a moment after a backup has failed
+const MAX_BACKUP_RETRY_MS = 60_000
 const WATCH_INTERVAL_MS = 10_000 // between two looks whether the target has what was stored
 const MAX_PARALLEL_LOGS = 8
 const SHIP_POLL_MS = 20
@@ -213,10 +214,11 @@ function reportFailure(error: unknown) {
   }
 }
 
-/** Makes backups one after the other, in processes of their own, and tries those again that fail. */
+/** Makes backups one after the other, in processes of their own, and tries those again that fail, after growing pauses. */
 class BackupQueue {
   #waiting = new Set<string>()
   #retrying = new Set<string>()
+  #failures = new Map<string, number>()
   #controller = new AbortController()
   #current?: string
 
@@ -243,6 +245,7 @@ class BackupQueue {
       try {
         if (!(await isInstalled(folder))) {
           backupProblems.delete(folder)
+          this.#failures.delete(folder)
           continue
         }
         const args = ['backup', folder]
@@ -250,13 +253,17 @@ class BackupQueue {
         const { failed } = await runCommandProcess<BackupResult>(args, { signal: this.#controller.signal })
         if (failed[0]) throw new Error(failed[0].message)
         backupProblems.delete(folder)
+        this.#failures.delete(folder)
         logs.get(folder)?.confirmBackup(generation)
       } catch (cause) {
         if (this.#controller.signal.aborted) break
         backupProblems.set(folder, toMessage(cause))
         logError('BACKUP_FAILED', { tenant: folder, cause })
         this.#retrying.add(folder)
-        setTimeout(() => this.#retrying.has(folder) && this.add(folder), BACKUP_RETRY_MS).unref()
+        const failures = this.#failures.get(folder) ?? 0
+        this.#failures.set(folder, failures + 1)
+        const delay = Math.min(MAX_BACKUP_RETRY_MS, FIRST_BACKUP_RETRY_MS * 2 ** failures)
+        setTimeout(() => this.#retrying.has(folder) && this.add(folder), delay).unref()
       }
     }
     this.#current = undefined
