@@ -67,17 +67,18 @@ function addRecipient(encrypter: Encrypter, recipient: string) {
  * @throws 403 WRONG_BACKUP_KEY when neither the passphrase nor an identity fits
  */
 export async function createDecryption(
-  { passphrase, identities = [] }: BackupSecrets,
+  secrets: BackupSecrets,
   readKeyFiles: () => Promise<Uint8Array[]>,
 ): Promise<(content: ReadableStream<Uint8Array>) => Promise<ReadableStream<Uint8Array>>> {
   const { Decrypter } = await import('age-encryption')
+  const { passphrase, identities = [] } = secrets
   const decrypter = new Decrypter()
   for (const identity of identities) addIdentity(decrypter, identity)
   const keyFiles = passphrase ? await readKeyFiles() : []
   if (passphrase && keyFiles.length) {
     const keyDecrypter = new Decrypter()
     keyDecrypter.addPassphrase(passphrase)
-    const keys = await Promise.allSettled(keyFiles.map((keyFile) => keyDecrypter.decrypt(keyFile, 'text')))
+    const keys = await Promise.allSettled(keyFiles.map((keyFile) => decryptKey(keyDecrypter, keyFile, secrets)))
     const known = keys.flatMap((key) => (key.status === 'fulfilled' ? [key.value.trim()] : []))
     if (!known.length) throwWrongKey((keys[0] as PromiseRejectedResult).reason)
     for (const identity of known) decrypter.addIdentity(identity)
@@ -90,6 +91,20 @@ export async function createDecryption(
         : 'This backup is encrypted. Set ATOLL_BACKUP_PASSPHRASE, or pass --passphrase-file or --identity-file.',
     )
   return (content) => decrypter.decrypt(content).catch(throwWrongKey)
+}
+
+/** The keys that were decrypted with secrets, by their files. The tenants of an installation share those of a backup. */
+const decryptedKeys = new WeakMap<BackupSecrets, Map<string, Promise<string>>>()
+
+function decryptKey(decrypter: Decrypter, keyFile: Uint8Array, secrets: BackupSecrets): Promise<string> {
+  const keys = decryptedKeys.get(secrets) ?? new Map<string, Promise<string>>()
+  decryptedKeys.set(secrets, keys)
+  const name = keyFile.toBase64()
+  const existing = keys.get(name)
+  if (existing) return existing
+  const key = decrypter.decrypt(keyFile, 'text')
+  keys.set(name, key)
+  return key
 }
 
 function addIdentity(decrypter: Decrypter, identity: string) {

@@ -7,6 +7,7 @@ import { startS3Server } from '../fakes/s3-server'
 import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(60_000)
+// The tests mostly wait for their commands, so they wait at once.
 
 const thingsBlueprint = {
   key: 'things',
@@ -23,7 +24,7 @@ async function countThings(url: string, headers: Record<string, string>, half?: 
 }
 
 describe('backups of a server at work', () => {
-  test('each backup is one state of the tenant, which has all writes that were acknowledged before', async () => {
+  test.concurrent('each backup is one state of the tenant, which has all writes that were acknowledged before', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
     await createTenantByCli(at, 'other')
@@ -64,7 +65,7 @@ describe('backups of a server at work', () => {
     expect((await runAtoll('doctor --deep', at)).code).toBe(0)
   })
 
-  test('a backup that is killed leaves nothing that counts as one, and the next removes its rest in time', async () => {
+  test.concurrent('a backup that is killed leaves nothing that counts as one, and the next removes its rest in time', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
     mkdirSync(join(at.at, 'backups'))
@@ -86,7 +87,7 @@ describe('backups of a server at work', () => {
   })
 })
 
-test('a whole installation is restored from an encrypted backup in S3 into an empty folder, with its keys', async () => {
+test.concurrent('a whole installation is restored from an encrypted backup in S3 into an empty folder, with its keys', async () => {
   await using store = await startS3Server('backups')
   const env = { ...store.env, ATOLL_BACKUP_TO: 's3://backups/atoll', ATOLL_BACKUP_PASSPHRASE: 'a long passphrase' }
   const at = { at: createTempFolder(), env }
@@ -111,7 +112,7 @@ test('a whole installation is restored from an encrypted backup in S3 into an em
   expect(list.out).toMatch(/installation +\S+ +[\d.]+ KiB +encrypted +s3:\/\/backups\/atoll\/.installation\//)
 })
 
-test('a backup without encryption has no keys, and a restored installation asks for them', async () => {
+test.concurrent('a backup without encryption has no keys, and a restored installation asks for them', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   const made = await runAtoll('backup --to backups', at)
@@ -126,7 +127,7 @@ test('a backup without encryption has no keys, and a restored installation asks 
   expect((await runAtoll('doctor', at)).code).toBe(0)
 })
 
-test('a target that cannot be reached or written is told, and ends with exit code 1', async () => {
+test.concurrent('a target that cannot be reached or written is told, and ends with exit code 1', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   await Bun.write(join(at.at, 'file'), 'x')
@@ -154,7 +155,7 @@ test('a target that cannot be reached or written is told, and ends with exit cod
   expect(await runAtoll('restore nowhere --at yesterday', at)).toMatchObject({ code: 2 })
 })
 
-test('a server makes scheduled backups, removes old ones, and ends at once while it makes one', async () => {
+test.concurrent('a server makes scheduled backups, removes old ones, and ends at once while it makes one', async () => {
   const backups = join(createTempFolder(), 'backups')
   const env = { ATOLL_BACKUP_TO: backups, ATOLL_BACKUP_SCHEDULE: '* * * * * *' }
   const at = { at: createTempFolder(), env: { ...env, ATOLL_BACKUP_KEEP: 'daily=1 weekly=0 monthly=0' } }
