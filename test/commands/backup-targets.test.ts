@@ -8,6 +8,7 @@ import { mountDisk } from '../fakes/small-disk'
 import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(120_000)
+// The tests mostly wait for their stores, so they wait at once.
 
 const THINGS = '/api/blueprints/things/entities'
 const thingsBlueprint = { key: 'things', name: 'Things', fields: [{ key: 'text', type: 'text' }] }
@@ -28,7 +29,7 @@ async function startServerWithThings(env: Record<string, string>, bytes = 1) {
   return { at, server, add }
 }
 
-test('a server goes on writing and ends when it is stopped, while its backups and its log wait for a store that hangs', async () => {
+test.concurrent('a server goes on writing and ends when it is stopped, while its backups and its log wait for a store that hangs', async () => {
   await using s3 = await startS3Server('backups')
   await using proxy = await startFaultyProxy({ port: Number(new URL(s3.env.S3_ENDPOINT).port) })
   proxy.setMode('hang')
@@ -49,7 +50,7 @@ test('a server goes on writing and ends when it is stopped, while its backups an
   expect((await runAtoll('restore s3://backups/atoll/acme --as copy', there)).err).toContain('There is no backup')
 })
 
-test('writes go on while a slow store takes a backup, which can be restored', async () => {
+test.concurrent('writes go on while a slow store takes a backup, which can be restored', async () => {
   await using s3 = await startS3Server('backups')
   await using proxy = await startFaultyProxy({ port: Number(new URL(s3.env.S3_ENDPOINT).port) })
   proxy.setMode({ bytesPerSecond: 1_000_000 })
@@ -69,7 +70,7 @@ test('writes go on while a slow store takes a backup, which can be restored', as
 })
 
 describe.skipIf(!probeDisk)('a target on a full disk', () => {
-  test('a backup to a full disk is told, leaves nothing that counts, and succeeds once there is room', async () => {
+  test.concurrent('a backup to a full disk is told, leaves nothing that counts, and succeeds once there is room', async () => {
     const { at, server, add } = await startServerWithThings({}, 2_000_000)
     await using _ = server
     const folder = createTempFolder()
