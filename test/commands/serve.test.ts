@@ -15,6 +15,7 @@ import {
 import { waitUntil } from '../wait-until'
 
 setDefaultTimeout(30_000)
+// Most tests wait for their servers, so they wait at once. Those at the end measure seconds.
 
 const thingsBlueprint = { key: 'things', name: 'Things', fields: [{ key: 'n', type: 'integer' }] }
 
@@ -25,7 +26,7 @@ async function createThings(server: RunningAtoll) {
   return { headers, call }
 }
 
-test('a running server soon applies changes of tenants, hosts and users made on the command line', async () => {
+test.concurrent('a running server soon applies changes of tenants, hosts and users made on the command line', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   await createTenantByCli(at, 'second') // an only tenant would answer at every host
@@ -66,7 +67,7 @@ test('a running server soon applies changes of tenants, hosts and users made on 
   await expectEventually(atHost('new.test'), '404 TENANT_NOT_FOUND')
 })
 
-test('concurrent writes of the command line and a server all succeed', async () => {
+test.concurrent('concurrent writes of the command line and a server all succeed', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   await using server = await startAtoll(at)
@@ -91,7 +92,7 @@ test('concurrent writes of the command line and a server all succeed', async () 
 })
 
 describe('a server that gets a stop signal', () => {
-  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  test.concurrent.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     'a server that gets %s exits with code 0 and an empty log',
     async (signal) => {
       await using server = await startAtoll({ at: createTempFolder() })
@@ -101,7 +102,7 @@ describe('a server that gets a stop signal', () => {
     },
   )
 
-  test('a server that gets SIGTERM under load cuts no answer and loses no acknowledged entity', async () => {
+  test.concurrent('a server that gets SIGTERM under load cuts no answer and loses no acknowledged entity', async () => {
     const at = { at: createTempFolder() }
     await createTenantByCli(at, 'acme')
     const createdIds: string[] = []
@@ -138,7 +139,7 @@ describe('a server that gets a stop signal', () => {
     expect(createdIds.filter((id) => !storedIds.has(id))).toEqual([])
   })
 
-  test('a server that gets SIGTERM still answers a request whose body is being received', async () => {
+  test.concurrent('a server that gets SIGTERM still answers a request whose body is being received', async () => {
     const at = { at: createTempFolder() }
     await runAtoll('tenant create acme --host acme.test', at)
     await using server = await startAtoll(at)
@@ -166,50 +167,9 @@ describe('a server that gets a stop signal', () => {
       socket.destroy()
     }
   })
-
-  test('a server that gets SIGTERM does not wait for idle connections', async () => {
-    const at = { at: createTempFolder() }
-    await using server = await startAtoll(at)
-    const socket = connect(server.port, '127.0.0.1')
-    socket.on('error', () => {})
-    const answered = new Promise((resolve) => socket.once('data', resolve))
-    socket.write('GET /health HTTP/1.1\r\nHost: a.test\r\n\r\n')
-    await answered
-    try {
-      const began = performance.now()
-      expect(await server.end('SIGTERM')).toBe(0)
-      expect(performance.now() - began).toBeLessThan(5_000)
-    } finally {
-      socket.destroy()
-    }
-  })
 })
 
-describe('a server with connections that have sent an incomplete request', () => {
-  const head =
-    'POST /api/signin HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\nContent-Length: 99\r\n'
-  test.each([
-    ['half a head', head],
-    ['half a body', `${head}\r\n{"username":`],
-  ])('a server with a connection that has sent %s stops within 7 seconds', async (_, part) => {
-    const at = { at: createTempFolder() }
-    await runAtoll('tenant create acme --host acme.test', at)
-    await using server = await startAtoll(at)
-    const socket = connect(server.port, '127.0.0.1')
-    socket.on('error', () => {})
-    try {
-      await new Promise((sent) => socket.write(part, sent))
-      for (let n = 0; n < 3; n++) await fetch(`http://127.0.0.1:${server.port}/health`)
-      const began = performance.now()
-      expect(await server.end('SIGTERM')).toBe(0)
-      expect(performance.now() - began).toBeLessThan(7_000)
-    } finally {
-      socket.destroy()
-    }
-  })
-})
-
-test('a second SIGINT ends a server at once with code 130, and a second SIGTERM changes nothing', async () => {
+test.concurrent('a second SIGINT ends a server at once with code 130, and a second SIGTERM changes nothing', async () => {
   const at = { at: createTempFolder() }
   await runAtoll('tenant create acme --host acme.test', at)
   for (const [signal, code] of [
@@ -235,7 +195,7 @@ test('a second SIGINT ends a server at once with code 130, and a second SIGTERM 
   }
 })
 
-test('`serve` in an empty folder creates the tenant "main" and prints a set-up link until it has an administrator', async () => {
+test.concurrent('`serve` in an empty folder creates the tenant "main" and prints a set-up link until it has an administrator', async () => {
   const at = { at: createTempFolder() }
   const links: string[] = []
   for (let start = 1; start <= 2; start++) {
@@ -257,7 +217,7 @@ test('`serve` in an empty folder creates the tenant "main" and prints a set-up l
   expect(server.readOutput()).not.toContain('/admin/set-up')
 })
 
-test('`serve --demo` creates a demo tenant once and prints a link that signs in at each start', async () => {
+test.concurrent('`serve --demo` creates a demo tenant once and prints a link that signs in at each start', async () => {
   const at = { at: createTempFolder() }
   for (const isFirst of [true, false]) {
     await using server = await startAtoll(at, '--demo')
@@ -270,7 +230,7 @@ test('`serve --demo` creates a demo tenant once and prints a link that signs in 
   }
 })
 
-test('`serve --json` prints nothing but its URL as JSON', async () => {
+test.concurrent('`serve --json` prints nothing but its URL as JSON', async () => {
   const at = { at: createTempFolder() }
   await using server = await startAtoll(at, '--json')
   expect((await apiCaller(server.url)('GET', '/health')).status).toBe(200)
@@ -278,7 +238,7 @@ test('`serve --json` prints nothing but its URL as JSON', async () => {
   expect(server.readOutput()).toBe(`${JSON.stringify({ url: server.url })}\n`)
 })
 
-test('ATOLL_ACCESS_TOKEN_TTL sets the lifetime of tokens, and ATOLL_OPEN_TENANTS=0 derives a limit above 0', async () => {
+test.concurrent('ATOLL_ACCESS_TOKEN_TTL sets the lifetime of tokens, and ATOLL_OPEN_TENANTS=0 derives a limit above 0', async () => {
   const env = { ATOLL_ACCESS_TOKEN_TTL: '60', ATOLL_WRITE_DEADLINE: '3000', ATOLL_OPEN_TENANTS: '0' }
   const at = { at: createTempFolder(), env }
   await createTenantByCli(at, 'acme')
@@ -292,7 +252,7 @@ test('ATOLL_ACCESS_TOKEN_TTL sets the lifetime of tokens, and ATOLL_OPEN_TENANTS
   expect(Math.abs(exp - Date.now() / 1000 - 60)).toBeLessThan(20)
 })
 
-test('ATOLL_SQLITE_VEC is loaded for every command, and a wrong path exits with code 2 and a message', async () => {
+test.concurrent('ATOLL_SQLITE_VEC is loaded for every command, and a wrong path exits with code 2 and a message', async () => {
   const at = { at: createTempFolder() }
   await createTenantByCli({ ...at, env: { ATOLL_SQLITE_VEC: getLoadablePath() } }, 'acme')
   const { code, err } = await runAtoll('tenant list', { ...at, env: { ATOLL_SQLITE_VEC: '/nowhere.so' } })
@@ -300,7 +260,7 @@ test('ATOLL_SQLITE_VEC is loaded for every command, and a wrong path exits with 
   expect((await runAtoll('tenant list', at)).out).toContain('acme')
 })
 
-test('both SQLite drivers read and write the same files', async () => {
+test.concurrent('both SQLite drivers read and write the same files', async () => {
   const at = { at: createTempFolder() }
   // The binary contains only one of them.
   const withBetterSqlite = { ...at, env: { ATOLL_SQLITE_DRIVER: 'better-sqlite3' }, program: SOURCE_COMMAND }
@@ -314,4 +274,45 @@ test('both SQLite drivers read and write the same files', async () => {
   await using server = await startAtoll(at)
   const call = apiCaller(server.url, await signIn(server.url, 'acme'))
   expect((await call('GET', '/api/blueprints/things/entities?n=7')).body).toMatchObject([{ identifier: 'a', n: 7 }])
+})
+
+test('a server that gets SIGTERM does not wait for idle connections', async () => {
+  const at = { at: createTempFolder() }
+  await using server = await startAtoll(at)
+  const socket = connect(server.port, '127.0.0.1')
+  socket.on('error', () => {})
+  const answered = new Promise((resolve) => socket.once('data', resolve))
+  socket.write('GET /health HTTP/1.1\r\nHost: a.test\r\n\r\n')
+  await answered
+  try {
+    const began = performance.now()
+    expect(await server.end('SIGTERM')).toBe(0)
+    expect(performance.now() - began).toBeLessThan(5_000)
+  } finally {
+    socket.destroy()
+  }
+})
+
+describe('a server with connections that have sent an incomplete request', () => {
+  const head =
+    'POST /api/signin HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\nContent-Length: 99\r\n'
+  test.each([
+    ['half a head', head],
+    ['half a body', `${head}\r\n{"username":`],
+  ])('a server with a connection that has sent %s stops within 7 seconds', async (_, part) => {
+    const at = { at: createTempFolder() }
+    await runAtoll('tenant create acme --host acme.test', at)
+    await using server = await startAtoll(at)
+    const socket = connect(server.port, '127.0.0.1')
+    socket.on('error', () => {})
+    try {
+      await new Promise((sent) => socket.write(part, sent))
+      for (let n = 0; n < 3; n++) await fetch(`http://127.0.0.1:${server.port}/health`)
+      const began = performance.now()
+      expect(await server.end('SIGTERM')).toBe(0)
+      expect(performance.now() - began).toBeLessThan(7_000)
+    } finally {
+      socket.destroy()
+    }
+  })
 })
