@@ -56,6 +56,29 @@ const isRunning = (pid: number) => {
 const listLogs = (folder: string) =>
   readdirSync(join(folder, 'tenants'), { recursive: true }).filter((name) => /-(wal|shm)$/.test(String(name)))
 
+const env = { ATOLL_WORKERS: `${PROCESSES}` }
+
+/** Starts a server, and stops one of its processes without an end. */
+async function startWithHangingProcess() {
+  const at = { at: createTempFolder(), env: { ...env, ATOLL_LOG_LEVEL: 'error' } }
+  await createTenantByCli(at, 'acme')
+  const server = await startAtoll(at)
+  const pid = listChildren(server.pid)[0]!
+  process.kill(pid, 'SIGSTOP')
+  return { server, pid }
+}
+
+// It is noticed after half a minute, in which the other tests run.
+let hanging: ReturnType<typeof startWithHangingProcess> | undefined
+beforeAll(() => {
+  if (process.platform === 'linux') hanging = startWithHangingProcess()
+})
+afterAll(async () => {
+  const { server, pid } = (await hanging) ?? {}
+  if (pid && isRunning(pid)) process.kill(pid, 'SIGKILL')
+  await server?.[Symbol.asyncDispose]()
+})
+
 describe.skipIf(process.platform !== 'linux')('a server with ATOLL_WORKERS', () => {
   const at = {
     at: createTempFolder(),
@@ -173,9 +196,7 @@ describe.skipIf(process.platform !== 'linux')('a server with ATOLL_WORKERS', () 
 })
 
 describe.skipIf(process.platform !== 'linux')('the processes of a server', () => {
-  const env = { ATOLL_WORKERS: `${PROCESSES}` }
-
-  test('a process that was killed loses no acknowledged write, and another one takes its place', async () => {
+  test.concurrent('a process that was killed loses no acknowledged write, and another one takes its place', async () => {
     const at = { at: createTempFolder(), env }
     await createTenantByCli(at, 'acme')
     await using server = await startAtoll(at)
@@ -223,7 +244,7 @@ describe.skipIf(process.platform !== 'linux')('the processes of a server', () =>
     expect(acknowledged.filter((id) => !stored.has(id))).toEqual([])
   })
 
-  test('every process shows the operator the damaged tenants that one of them has found', async () => {
+  test.concurrent('every process shows the operator the damaged tenants that one of them has found', async () => {
     const at = { at: createTempFolder(), env: { ...env, ATOLL_OPERATOR_TOKEN: OPERATOR_TOKEN } }
     await createTenantByCli(at, 'acme')
     writeFileSync(join(at.at, 'tenants/acme/data.db'), 'no database')
@@ -239,21 +260,16 @@ describe.skipIf(process.platform !== 'linux')('the processes of a server', () =>
     ).toEqual(new Set(['acme']))
   })
 
-  test('a process that hangs is replaced within a minute, and the others serve on', async () => {
-    const at = { at: createTempFolder(), env: { ...env, ATOLL_LOG_LEVEL: 'error' } }
-    await createTenantByCli(at, 'acme')
-    await using server = await startAtoll(at)
-    const [hanging] = listChildren(server.pid)
-    process.kill(hanging!, 'SIGSTOP')
-    const isReplaced = () =>
-      !listChildren(server.pid).includes(hanging!) && listChildren(server.pid).length === PROCESSES
+  test.concurrent('a process that hangs is replaced within a minute, and the others serve on', async () => {
+    const { server, pid } = await hanging!
+    const isReplaced = () => !listChildren(server.pid).includes(pid) && listChildren(server.pid).length === PROCESSES
     await waitUntil(isReplaced, Boolean, 60_000)
     expect((await fetch(`${server.url}/ready`)).status).toBe(200)
     expect(await server.end('SIGTERM')).toBe(0)
     expect(await server.logged).toContain('"what":"SERVER_PROCESS_HANGS","worker":')
   }, 90_000)
 
-  test('they end when their supervisor was killed, and the next server starts as usual', async () => {
+  test.concurrent('they end when their supervisor was killed, and the next server starts as usual', async () => {
     const at = { at: createTempFolder(), env }
     await createTenantByCli(at, 'acme')
     const server = await startAtoll(at)
@@ -264,7 +280,7 @@ describe.skipIf(process.platform !== 'linux')('the processes of a server', () =>
     expect((await fetch(`${next.url}/ready`)).status).toBe(200)
   })
 
-  test('a taken port, another server of the folder and continuous backups are refused in a sentence', async () => {
+  test.concurrent('a taken port, another server of the folder and continuous backups are refused in a sentence', async () => {
     const at = { at: createTempFolder(), env }
     using other = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
     const taken = await runAtoll('serve', { ...at, env: { ...env, ATOLL_PORT: `${other.port}` } })
