@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page, Request } from 'playwright-core'
 import { launchBrowser } from '../fakes/browser'
 import { apiCaller, createTempFolder, PASSWORD, type RunningAtoll, startAtoll } from '../fakes/cli'
 
@@ -20,11 +20,36 @@ export const PLAIN_HOST = 'atoll.test'
 /** All files of a process share one browser, which ends with the process. */
 let browser: Promise<Browser> | undefined
 
+/** The requests of pages that have no complete answer yet. An answer that goes on, such as a stream, counts from its begin. */
+const unansweredRequests = new WeakMap<Page, Set<Request>>()
+
+function countRequests(page: Page) {
+  const unanswered = new Set<Request>()
+  unansweredRequests.set(page, unanswered)
+  page.on('request', (request) => unanswered.add(request))
+  page.on('response', (response) => {
+    if (response.headers()['content-type']?.startsWith('text/event-stream')) unanswered.delete(response.request())
+  })
+  for (const event of ['requestfinished', 'requestfailed'] as const)
+    page.on(event as 'requestfinished', (request) => unanswered.delete(request))
+}
+
+const SETTLED_FRAMES = 6
+
+/** Resolves when the page has asked for all that it shows: some frames after its last answer, it has asked no more. */
+export async function waitUntilSettled(page: Page) {
+  for (let frames = 0; frames < SETTLED_FRAMES; frames++) {
+    await page.evaluate('new Promise(requestAnimationFrame)')
+    if (unansweredRequests.get(page)!.size) frames = -1
+  }
+}
+
 /** Opens a page that records what the browser reports as an error. Refused requests are reported by their status. */
 export async function openPage(options: BrowserContextOptions = {}) {
   browser ??= launchBrowser(`--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`)
   const page = await (await browser).newPage({ viewport: DESKTOP, ...options })
   page.setDefaultTimeout(PAGE_TIMEOUT_MS)
+  countRequests(page)
   const errors: string[] = []
   page.on(
     'console',
@@ -87,6 +112,16 @@ export async function inspectScreen(page: Page, name: string, viewports = [DESKT
   await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize(viewports[0] ?? DESKTOP)
 }
+
+/** Closes the notices of what was done, which cover a part of the page for some seconds. */
+export const closeNotices = (page: Page) =>
+  page.waitForFunction(() => {
+    const { document } = globalThis as unknown as { document: ButtonList }
+    const buttons = [...document.querySelectorAll('.mantine-Notification-closeButton')]
+    for (const button of buttons) button.click()
+    return !buttons.length
+  })
+type ButtonList = { querySelectorAll(selector: string): Iterable<{ click(): void }> }
 
 /** Returns the middle of what is in view, for the mouse. */
 export async function centerOf(place: Locator) {

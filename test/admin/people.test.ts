@@ -1,12 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
 import { apiCaller, PASSWORD } from '../fakes/cli'
-import { inspectScreen, openDemo, openPage } from './admin-browser'
+import { closeNotices, inspectScreen, openDemo, openPage, waitUntilSettled } from './admin-browser'
 
 setDefaultTimeout(240_000)
-
-/** How long a screen may take to ask for what it may not have. */
-const QUIET_MS = 500
 
 /** Opens the demo, and returns a client with the API token that it printed. */
 async function openPeople() {
@@ -173,6 +170,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     await page.getByRole('heading', { name: 'Made by Grace' }).waitFor()
     const [made] = (await call('GET', '/api/blueprints/contacts/entities?name=Made by Grace')).body
     expect(made).toMatchObject({ user: grace, workspace: office._id })
+    await closeNotices(page)
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByRole('button', { name: 'Account of admin' }).waitFor()
     expect(errors).toEqual([])
@@ -249,6 +247,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     await page.getByRole('button', { name: 'Delete workspace' }).click()
     await page.getByText('There are no workspaces yet.').waitFor()
 
+    await closeNotices(page)
     await page.getByRole('link', { name: 'Roles' }).click()
     await page.getByText('Logs: reads all, changes their own, sees text.').waitFor()
     await inspectScreen(page, 'roles')
@@ -273,13 +272,13 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
       const links = page.getByRole('navigation', { name: navigation }).getByRole('link')
       return Promise.all((await links.all()).map(async (link) => (await link.getAttribute('href')) ?? ''))
     }
-    await page.waitForTimeout(QUIET_MS)
+    await waitUntilSettled(page)
     const places = new Set(await listPlaces('Main'))
     // The set grows while the sections name their pages.
     for (const place of places) {
       await page.goto(`${server.url}${place}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
-      await page.waitForTimeout(QUIET_MS)
+      await waitUntilSettled(page)
       expect([place, ...errors]).toEqual([place])
       for (const tab of await listPlaces('Section')) places.add(tab)
     }
@@ -296,7 +295,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     await page.getByRole('heading', { name: 'Your account' }).waitFor()
     for (const name of ['Sign-in', 'Sessions', 'API tokens', 'Workspaces'])
       await page.getByRole('tab', { name }).click()
-    await page.waitForTimeout(QUIET_MS)
+    await waitUntilSettled(page)
     expect(errors).toEqual([])
     await page.close()
   })

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { hasBrowser } from '../fakes/browser'
 import { apiCaller, createTempFolder, createTenantByCli, PASSWORD, signIn, startAtoll } from '../fakes/cli'
 import { startDnsServer } from '../fakes/dns-server'
-import { inspectScreen, openEmpty, openPage } from './admin-browser'
+import { closeNotices, inspectScreen, openEmpty, openPage } from './admin-browser'
 
 setDefaultTimeout(240_000)
 
@@ -120,6 +120,7 @@ describe.skipIf(!hasBrowser)('the settings of a tenant in a browser', () => {
     await page.getByRole('button', { name: 'Close', exact: true }).click()
     await inspectScreen(page, 'settings-sign-in')
 
+    await closeNotices(page)
     await page.getByRole('link', { name: 'Mail', exact: true }).click()
     await page.getByText('The operator has set no mail server').waitFor()
     await page.getByRole('cell', { name: 'Invitation to a workspace', exact: true }).click()
@@ -134,6 +135,7 @@ describe.skipIf(!hasBrowser)('the settings of a tenant in a browser', () => {
     await ask('PUT', `/api/users/${me._id}`, { email: 'ada@example.com' })
     await page.getByRole('button', { name: 'Send a test mail' }).click()
     await page.getByText('A test mail is on its way').waitFor()
+    await closeNotices(page)
     await page.getByRole('link', { name: 'Outbox' }).click()
     await page.getByRole('cell', { name: 'Join Engineering' }).waitFor()
     await page.getByRole('cell', { name: 'Join Engineering' }).click()
