@@ -6,6 +6,7 @@ import { startWebhookReceiver } from '../fakes/webhook-receiver'
 import { findLink, inspectScreen, openPage } from './admin-browser'
 
 setDefaultTimeout(240_000)
+// Both tests wait for what the page asks for every few seconds, so they wait at once.
 
 /** Calls the API of the demo with the session of a page. */
 const apiOf =
@@ -28,7 +29,7 @@ async function signIn(page: Page, server: RunningAtoll, username: string) {
 }
 
 describe.skipIf(!hasBrowser)('the home screen in a browser', () => {
-  test('an admin sees what there is and what happens, and others only see what they may read', async () => {
+  test.concurrent('an admin sees what there is and what happens, and others only see what they may read', async () => {
     await using server = await startAtoll({ at: createTempFolder(), env: { ATOLL_AI_ECHO: 'on' } }, '--demo')
     const { page, errors } = await openPage()
     await page.goto(await findLink(server, '/admin/link'))
@@ -56,7 +57,6 @@ describe.skipIf(!hasBrowser)('the home screen in a browser', () => {
       eventName: 'order-lost',
       description: 'By post',
     })
-    await page.getByRole('link', { name: /^Order lost/ }).waitFor()
 
     const agent = await call('POST', '/api/ai/agents', { name: 'Librarian', sourceId: 'echo' })
     const messages = [{ role: 'user', content: 'What is new?' }]
@@ -65,6 +65,7 @@ describe.skipIf(!hasBrowser)('the home screen in a browser', () => {
     await call('PUT', '/api/payments/configuration', { metadata: { isEnabled: true } })
     await call('POST', '/api/checkout', { planId: plan._id, billingCycle: 'monthly' })
     await page.reload()
+    await page.getByRole('link', { name: /^Order lost/ }).waitFor()
     await page.getByText(/tokens in 30 days/).waitFor()
     await page.getByText('1 active subscription').waitFor()
     await page.getByText('1 active this week, of 3 users').waitFor()
@@ -90,7 +91,7 @@ describe.skipIf(!hasBrowser)('the home screen in a browser', () => {
     }
   })
 
-  test('an admin sees a delivery that fails and what waits behind it, and retries it', async () => {
+  test.concurrent('an admin sees a delivery that fails and what waits behind it, and retries it', async () => {
     const receiver = startWebhookReceiver()
     receiver.answer = () => 503
     const env = { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' }
