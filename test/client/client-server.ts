@@ -1,12 +1,4 @@
-import {
-  apiCaller,
-  createTempFolder,
-  createTenantByCli,
-  PASSWORD,
-  SOURCE_COMMAND,
-  signIn,
-  startAtoll,
-} from '../fakes/cli'
+import { apiCaller, createTempFolder, createTenantByCli, PASSWORD, signIn, startAtoll } from '../fakes/cli'
 import { fullAccessRules } from '../test-tenant'
 
 export const TENANT = 'acme'
@@ -39,7 +31,7 @@ type ServerOptions = {
 
 /** Starts a server process with a tenant that has some of everything a client works with. Dispose it after use. */
 export async function startClientServer({ env = {} }: ServerOptions = {}) {
-  const at = { at: createTempFolder(), program: SOURCE_COMMAND, env: { ATOLL_AI_ECHO: 'on', ...env } }
+  const at = { at: createTempFolder(), env: { ATOLL_AI_ECHO: 'on', ...env } }
   await createTenantByCli(at, TENANT)
   const server = await startAtoll(at)
   const anonymous = apiCaller(server.url, { tenant: TENANT })
