@@ -151,6 +151,8 @@ describe('slow clients', () => {
 
 describe('streams of callers who lose access', () => {
   const expectEnd = async (stream: Follower) => expect(summarize(await stream.next())).toBe('end')
+  /** Lets all streams look whether their callers may still listen, as they do after a long silence. */
+  const passSilence = () => advanceClock(16 * SECOND)
 
   test('a stream ends when its session signs out or its API token is revoked', async () => {
     const own = await createThingsFixture(fields)
@@ -160,12 +162,15 @@ describe('streams of callers who lose access', () => {
     const streams = await Promise.all([by(bearer(pair.token)), by(cookie), by({ 'x-api-key': own.tokens.user })])
     for (const one of streams) expect((await one.next())?.event).toBe('ready')
     await own.anonymous.with(bearer(pair.token)).post('/logout')
+    passSilence()
     await expectEnd(streams[0]!)
     await own.anonymous.with(cookie).post('/logout')
+    passSilence()
     await expectEnd(streams[1]!)
     const session = await signInForTokens(own, 'user')
     const mine = own.anonymous.with(bearer(session.token))
     for (const { _id } of (await mine.get('/me/api-tokens')).body) await mine.delete(`/me/api-tokens/${_id}`)
+    passSilence()
     await expectEnd(streams[2]!)
   })
 
@@ -195,14 +200,17 @@ describe('streams of callers who lose access', () => {
     const admin = own.as('admin')
     const guarded = fields.map((field) => (field.key === 'n' ? { ...field, readRoles: ['plugin'] } : field))
     await admin.put('/blueprints/things', { fields: guarded })
+    passSilence()
     await expectEnd(filtered)
     expect(await all.take(1)).toEqual(['reset'])
     await admin.post(own.path, { identifier: 'a', n: 1, title: 'x' })
     expect((await all.next())?.data.metadata).toEqual({ title: 'x' })
     await admin.put('/blueprints/things', { permissions: fullAccessRules('tenant', 'plugin') })
+    passSilence()
     await expectEnd(all)
     const last = await listener(own, 'editor')
     await setStatus(own.id, 'suspended')
+    passSilence()
     await expectEnd(last)
   })
 
@@ -221,6 +229,7 @@ describe('streams of callers who lose access', () => {
     const [title, ...others] = fields
     const renamed = [{ ...title, key: 'name', renamedFrom: 'title' }, ...others]
     expect((await admin.put('/blueprints/things', { fields: renamed })).status).toBe(200)
+    passSilence()
     expect(await stream.take(1)).toEqual(['reset'])
     await admin.put(`${own.path}/a`, { n: 1 })
     const update = await stream.next()
@@ -232,6 +241,7 @@ describe('streams of callers who lose access', () => {
     const stream = await listener(own, 'user')
     const admin = own.as('admin')
     await admin.put('/blueprints/things', { permissions: fullAccessRules('user', 'user') })
+    passSilence()
     expect(await stream.take(1)).toEqual(['reset'])
     await admin.post(own.path, { identifier: 'hers' })
     await own.as('user').post(own.path, { identifier: 'mine' })
