@@ -73,6 +73,7 @@ export const Settings = Type.Object({
   ),
   ATOLL_WORKERS: integerSetting(1, 1, 64, 'how many processes serve requests together, on Linux'),
   ATOLL_READER_THREADS: integerSetting(-1, -1, 64, 'threads of a process for costly reads; -1: one for each processor'),
+  ATOLL_COLUMN_CACHE: sizeSetting(48 << 20, 0, 1e12, 'memory of a process for values that answer lists; 0: none'),
   ATOLL_TENANTS: Type.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
   ATOLL_DEFAULT_TENANT: Type.String({
     default: '',

@@ -8,6 +8,7 @@ import { createJsonResponse } from '../core/response'
 import { limitCostlyRequest } from '../limits/request-limit'
 import type { Db } from '../storage/port'
 import { trackChanges } from './changes/tracked-changes'
+import { shouldUseColumns } from './columns/column-reads'
 import { listAsOf } from './history/as-of-list'
 import { parseAsOf } from './history/version-reads'
 import { requestCompoundIndex } from './indexing/index-demand'
@@ -69,6 +70,7 @@ async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request):
     const { words } = await prepareSearch(ctx, model, query)
     return { size: words === undefined ? 'unknown' : 'large' }
   }
+  if (shouldUseColumns(ctx.db, model, rowScope, query)) return { size: 'small' }
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
   // If the first rows of an index in order of time do not fill the page, those that would be counted are sorted.
   const needsCounted = query.count || (rows?.rest && rows.index.order === null)

@@ -72,6 +72,8 @@ export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$coun
   wordIndex: WordIndex
   /** Lets other requests run between two pieces of work that take a few ms each. */
   yieldToOthers(): Promise<void>
+  /** Does a piece of costly work of a few ms in this thread, when it is its turn. */
+  runInTurn?: <T>(work: () => T) => Promise<T>
   /** The database of a view that reads it in another way. Caches belong to the origin. */
   origin?: Db
   /** Whether nothing of what is read by this view is cached. */

@@ -104,9 +104,15 @@ export async function bumpVersion(tx: Tx, topic: CacheTopic) {
 /** Invalidates a topic in this process. Call it after the commit. */
 export const invalidate = ({ db }: Store, topic: CacheTopic) => dropRegion(cacheOf(db), topic)
 
+const dropListeners: ((db: Db) => void)[] = []
+
+/** Has a listener called whenever everything that is cached of a database has to leave the memory. */
+export const onCacheDrop = (listener: (db: Db) => void) => void dropListeners.push(listener)
+
 /** Removes everything that is cached of a tenant from memory. It is loaded again when it is needed. */
 export function dropCache({ db }: Pick<Store, 'db'>) {
   caches.delete(db)
+  for (const listener of dropListeners) listener(db)
 }
 
 function dropRegion({ regions }: TenantCache, topic: CacheTopic) {

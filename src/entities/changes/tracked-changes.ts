@@ -137,7 +137,28 @@ export async function readChangesAfter(db: Db, blueprint: string, { started, num
 const SELECT_CHANGES_AFTER = `select c.number, c.entities from tracked_blueprints t join tracked_changes c
   on c.blueprint = t.blueprint and c.number > ? where t.blueprint = ? and t.started = ? order by c.number`
 
-const renewals = new WeakMap<Db, Map<string, number>>()
+/** Returns the entities of the first changes after a position, about so many, and the number of the last of these changes. */
+export function readChangesAtOnce({ queryAtOnce }: Db, blueprint: string, after: number, count: number) {
+  const rows = queryAtOnce?.(SELECT_FIRST_CHANGES, [blueprint, after, count]) as [number, string][] | undefined
+  if (!rows) return
+  const entities = new Set<number>()
+  let number = after
+  for (const [last, changed] of rows) {
+    if (entities.size >= count) break
+    number = Number(last)
+    for (const entity of JSON.parse(changed) as number[]) entities.add(entity)
+  }
+  return { entities: [...entities], number }
+}
+
+const SELECT_FIRST_CHANGES =
+  'select number, entities from tracked_changes where blueprint = ? and number > ? order by number limit ?'
+
+type Renewal = { until: number; begun?: Promise<unknown> }
+const renewals = new WeakMap<Db, Map<string, Renewal>>()
+
+/** Waits until the changes of a blueprint are tracked, if that was asked for a moment ago. */
+export const hasTrackingBegun = async (db: Db, { _id }: Model) => renewals.get(db)?.get(_id)?.begun
 
 /**
  * Has the changes of a blueprint tracked from soon on, for at least a day, because something that was read of its
@@ -146,19 +167,20 @@ const renewals = new WeakMap<Db, Map<string, number>>()
 export function trackChanges({ tenant, db, write }: Tenant, { key, _id }: Model) {
   // A reader thread cannot write. The main thread tries each read first.
   if (!Bun.isMainThread) return
-  const times = renewals.get(db) ?? new Map<string, number>()
-  renewals.set(db, times)
+  const ofTenant = renewals.get(db) ?? new Map<string, Renewal>()
+  renewals.set(db, ofTenant)
   const time = now()
-  if ((times.get(_id) ?? 0) > time) return
-  times.set(_id, time + RENEWAL_MS)
-  write((tx) =>
+  if ((ofTenant.get(_id)?.until ?? 0) > time) return
+  const renewal: Renewal = { until: time + RENEWAL_MS }
+  ofTenant.set(_id, renewal)
+  renewal.begun = write((tx) =>
     tx.query(
       `insert into tracked_blueprints (blueprint, started, until) select key, ?, ? from blueprints where key = ? and _id = ?
        on conflict ("blueprint") do update set until = excluded.until`,
       [time, time + RETENTION_MS, key, _id],
     ),
   ).catch((cause) => {
-    times.delete(_id)
+    ofTenant.delete(_id)
     if (!(cause instanceof Busy || cause instanceof Problem)) logError('CHANGE_TRACKING_FAILED', { tenant, cause })
   })
 }

@@ -11,6 +11,7 @@ import { PROPAGATION_MS, writeInvalidating } from '../../tenancy/cache'
 import { SliceSize } from '../../tenancy/slice-size'
 import type { Tenant } from '../../tenancy/tenants'
 import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
+import { waitForColumns } from '../columns/column-cache'
 import { INSERT_INDEX_ROW } from '../store/rows'
 import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { requireFreshBlueprint, StaleBlueprint } from '../write/constraints'
@@ -19,6 +20,7 @@ import { compoundReader, type EntityRow, fieldReader, type ReadRows, STATE_SQL }
 import { SortedRows } from './sorted-rows'
 
 const ENTITIES_PER_READ = 500
+const COLUMNS_WAIT_MS = 3_000 // a pass, for queries that wait for columns, which need no index meanwhile
 const READS_PER_PASS = 100 // whose rows are in memory together
 const [MIN_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE] = [64, 4_096] // rows that one write inserts or deletes
 const MIN_ROWS_PER_REMOTE_WRITE = 1_024 // fewer rows take as long, because of the round trips
@@ -94,8 +96,10 @@ async function buildNext(
   const changed = await ChangedEntities.sinceNow(db, model.key)
   const rows = new SortedRows()
   let end = done
+  const deadline = performance.now() + COLUMNS_WAIT_MS
   for (let reads = 0; reads < READS_PER_PASS; reads++) {
     leased.signal.throwIfAborted()
+    await waitForColumns(db, deadline)
     const next = await findSliceEnd(db, end, upto)
     if (next === undefined) break
     // `|| ''` keeps SQLite from scanning the blueprint's index for each slice.

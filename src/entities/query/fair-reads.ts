@@ -56,6 +56,7 @@ class FairReads {
       vectorSearch: db.vectorSearch,
       wordIndex: db.wordIndex,
       yieldToOthers: () => this.#pause(db),
+      runInTurn: (work) => this.#measure(() => this.#runInTurn(async () => work())),
       origin: db,
     }
   }

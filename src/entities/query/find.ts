@@ -1,9 +1,11 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
+import { findRows } from '../columns/column-queries'
+import { loadColumns, mayUseColumns, openColumns } from '../columns/column-reads'
 import { noteIndexUse } from '../indexing/index-demand'
 import { shownColumnSql } from '../store/serializer'
-import { and, toChunks } from '../store/sql-fragments'
+import { and, oneOf, toChunks } from '../store/sql-fragments'
 import { type AccessPath, chooseAccessPath } from './access-path'
 import { ESTIMATE_TTL_MS, estimateRows, thresholds } from './cardinality'
 import { findCompoundRows, findRowsToSort, readCompoundRows, readSortedByTime } from './compound-index'
@@ -21,6 +23,7 @@ import {
   type FindRequest,
   type FindResult,
   type PageWindow,
+  readRowsByIds,
   type Statement,
 } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
@@ -53,12 +56,12 @@ export async function find<Row extends unknown[]>(
     positionAfter: (count) => ({ place: rows[count - 1]!.slice(columns.length) as SortPosition }),
   })
   const position = (after as { place: SortPosition } | undefined)?.place
+  const window = { limit, skip: query.skip, position }
   const statements = getStatementCache(query)
   const name = JSON.stringify([columns, limit, rowScope])
   const cached = position ? undefined : statements.get(name)
   if (cached && cached.until > performance.now()) return toResult(await db.query(cached.sql, cached.params))
 
-  const window = { limit, skip: query.skip, position }
   const compound = first ? undefined : findCompoundRows(model, rowScope, query)
   if (compound && isExact(query, position)) {
     noteIndexUse(model, compound.usedIndex, compound.index.number)
@@ -89,6 +92,61 @@ function areExact({ order }: Query, page: unknown[][], columns: number): boolean
   return true
 }
 
+/**
+ * Finds a page by values in memory, which are read there unless the blueprint is small or too large. They lack the order of long
+ * texts with the same beginning.
+ */
+async function findInColumns(request: FindRequest, window: PageWindow): Promise<unknown[][] | undefined> {
+  const { db, columns, model, rowScope, query } = request
+  if (window.skip > MAX_SKIPPED || !isExact(query, window.position)) return
+  if (!(await haveColumns(db, model, rowScope, query))) return
+  const short = readInColumns(request, window, MAX_ROWS_AT_ONCE)
+  const found = short === 'too many rows' ? await db.runInTurn?.(() => readInColumns(request, window)) : short
+  if (!found || found === 'too many rows') return
+  const { rows, seqs } = found
+  const page = rows ?? (await readRowsByIds(request, seqs, getTerms(request), { limit: seqs.length, skip: 0 }))
+  return areExact(query, page, columns.length) ? page : undefined
+}
+
+/** Reads the values of a query into memory, unless they are there, or the blueprint is small or too large. */
+async function haveColumns(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<boolean> {
+  if (openColumns(db, model, rowScope, query)) return true
+  const { from, where } = fullScan(model)
+  if (!mayUseColumns(db, model, rowScope, query) || (await estimateRows(db, from, where)) < thresholds.few) return false
+  return loadColumns(db, model, rowScope, query)
+}
+
+const MAX_SKIPPED = 10_000 // rows
+const MAX_ROWS_AT_ONCE = 20_000 // rows that are visited without waiting for a turn
+
+const getTerms = ({ model, query }: FindRequest) => toOrderTerms(query.order, fullScan(model).time)
+
+/** Returns the rows of a page, or else the numbers of its entities. */
+function readInColumns(request: FindRequest, window: PageWindow, maxRows?: number) {
+  const { db, columns, model, rowScope, query } = request
+  const table = openColumns(db, model, rowScope, query)
+  const found = table && findRows(table, { ...query, rowScope }, window, maxRows)
+  if (!found || found === 'too many rows') return found
+  const { page } = found
+  const isNumbers = columns.every((column) => column === 'e.seq')
+  const read = isNumbers ? undefined : readShownAtOnce(request, page)
+  const rows =
+    isNumbers || read
+      ? page.map(({ seq, place }) => [...(read?.get(seq) ?? columns.map(() => seq)), ...place])
+      : undefined
+  return { rows, seqs: page.map(({ seq }) => seq) }
+}
+
+/** Reads columns of entities before anything else runs, so that they are as those in memory. */
+function readShownAtOnce({ db, columns }: FindRequest, found: { seq: number }[]): Map<number, unknown[]> | undefined {
+  const { sql, params } = oneOf(
+    'e.seq',
+    found.map(({ seq }) => seq),
+  )
+  const rows = db.origin?.queryAtOnce?.(`select e.seq, ${columns.join(', ')} from entities e where ${sql}`, params)
+  return rows?.length === found.length ? new Map(rows.map(([seq, ...values]) => [Number(seq), values])) : undefined
+}
+
 type FindOptions = { limit?: number; after?: CursorPosition; first?: Order; passage?: FilteredPassage }
 
 /**
@@ -105,6 +163,8 @@ async function findInSteps(
   const mayWalk = mayUseIndexes && !passage?.isDue
   const page = indexWalk && mayWalk && (await findByWalk(request, indexWalk, window))
   if (page && areExact(query, page, columns.length)) return { rows: page }
+  const inMemory = request.first || passage ? undefined : await findInColumns(request, window)
+  if (inMemory) return { rows: inMemory }
   const search = query.search && (await keepKnownTerms(db, model, query.search))
   if (!passage && canSortFromSet(request) && mayUseIndexes) {
     const sorted = await sortFromSet({ ...request, query: { ...query, search } }, window)

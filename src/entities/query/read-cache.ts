@@ -1,5 +1,6 @@
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
+import { onCacheDrop } from '../../tenancy/cache'
 import { readChangePosition } from '../changes/tracked-changes'
 
 const MAX_CACHED_CHARACTERS = 8 << 20 // of all values of a thread
@@ -76,6 +77,7 @@ function removeEntry(key: string) {
 
 const databaseNumbers = new WeakMap<Db, number>()
 let lastNumber = 0
+onCacheDrop((db) => databaseNumbers.delete(db))
 
 function toKey(db: Db, { _id, version, form }: Model, name: string): string {
   const origin = db.origin ?? db

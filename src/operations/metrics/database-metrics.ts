@@ -1,4 +1,5 @@
 import { now } from '../../core/clock'
+import { columnStatistics, measureColumns } from '../../entities/columns/column-cache'
 import { type DatabaseStatistics, databaseStatistics } from '../../storage/database-statistics'
 import { countConnections, databases, maxOpenTenants } from '../../tenancy/databases'
 import { listStorageFailuresSince } from '../../tenancy/placement'
@@ -50,6 +51,13 @@ export function defineDatabaseMetrics() {
       // A registry that cannot be read must not take the other metrics along.
       (await countTenantsByStatus().catch(() => [])).map(({ status, count }) => [{ status }, count]),
     'max',
+  )
+  defineGauge('atoll_column_cache_bytes', 'The values of entities in memory that answer lists.', [], measureColumns)
+  defineCounter(
+    'atoll_column_cache_reads_total',
+    'Lists and counts that values in memory answered.',
+    [],
+    () => columnStatistics.reads,
   )
   defineGauge('atoll_open_tenants', 'The tenants whose database is open.', [], () => databases.openCount)
   defineGauge('atoll_open_tenants_limit', 'How many databases of tenants may be open.', [], () => maxOpenTenants)

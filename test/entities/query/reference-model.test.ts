@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
+import { columnStatistics } from '../../../src/entities/columns/column-cache'
 import { retireUnusedIndexes } from '../../../src/entities/indexing/index-demand'
 import { withLease } from '../../../src/jobs/with-lease'
 import { type SeededRandom, seededRandom } from '../../blueprints/seeded-random'
@@ -247,6 +248,19 @@ describe('a list of entities with fields of every type', () => {
     })
   })
 
+  test.skipIf(!!databaseUrl).each(['admin', 'user', 'other'] as const)(
+    'a list of values in memory agrees with the reference model for %s',
+    async (name) => {
+      const compare = createComparer(await own, entities, name, source)
+      const work = async () => {
+        for (let run = 0; run < RUNS * 5; run++) await compare(names, sortable, `seed ${SEED}, run ${run}`)
+      }
+      const { reads } = columnStatistics
+      await withThresholds('small', work, { usesColumns: true })
+      expect(columnStatistics.reads - reads).toBeGreaterThan(RUNS)
+    },
+  )
+
   test.each(['usual', 'small'] as const)(
     'a list agrees with the reference model although every estimate is wrong, with %s thresholds',
     async (size) => {
@@ -287,6 +301,8 @@ describe('a list of entities with fields of every type', () => {
     'paging by links returns each entity once and in order, with %s thresholds',
     (size) => withThresholds(size, walkPages),
   )
+  test('paging by links through values in memory returns each entity once and in order', () =>
+    withThresholds('small', walkPages, { usesColumns: true }))
 })
 
 describe('a list of 2,600 entities with common values', () => {
@@ -331,6 +347,25 @@ describe('a list of 2,600 entities with common values', () => {
       await withThresholds(size, async () => {
         for (let run = 0; run < RUNS * 2; run++) await compare(names, sortable, `seed ${SEED}, run ${run}`)
       })
+    },
+  )
+
+  test.skipIf(!!databaseUrl).each(['admin', 'user'] as const)(
+    'a list of values of 2,600 entities in memory agrees with the reference model for %s',
+    async (name) => {
+      const compare = createComparer(await own, entities, name, source)
+      const sortable = ['title', 'stock', 'active', 'cost', 'created', 'updated', 'user']
+      const work = async () => {
+        for (let run = 0; run < RUNS * 6; run++)
+          await compare(
+            ['title', 'stock', 'active', 'cost', 'user', 'created', 'updated'],
+            sortable,
+            `seed ${SEED}, run ${run}`,
+          )
+      }
+      const { reads } = columnStatistics
+      await withThresholds('middle', work, { usesColumns: true })
+      expect(columnStatistics.reads - reads).toBeGreaterThan(RUNS * 4)
     },
   )
 

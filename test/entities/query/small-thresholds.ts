@@ -1,3 +1,4 @@
+import { columnLimits } from '../../../src/entities/columns/column-limits'
 import { estimates, thresholds } from '../../../src/entities/query/cardinality'
 import type { SeededRandom } from '../../blueprints/seeded-random'
 
@@ -40,13 +41,29 @@ export const SIZES = {
   },
 }
 
-/** Runs the work with these thresholds. */
-export async function withThresholds(size: keyof typeof SIZES, work: () => Promise<unknown>) {
+/** Runs the work with these thresholds, and with values in memory only if it `usesColumns`. */
+export async function withThresholds<T>(
+  size: keyof typeof SIZES,
+  work: () => Promise<T>,
+  { usesColumns = false } = {},
+): Promise<T> {
+  const limits = { ...columnLimits }
   Object.assign(thresholds, SIZES[size])
+  // Columns are read although indexes serve a list, too.
+  if (usesColumns)
+    Object.assign(columnLimits, {
+      isFirstPlain: false,
+      besideStep: 100_000,
+      besideInterval: 0,
+      besideAfter: 0,
+      fewRows: SIZES[size].few,
+    })
+  else columnLimits.bytes = 0
   try {
-    await work()
+    return await work()
   } finally {
     Object.assign(thresholds, defaults)
+    Object.assign(columnLimits, limits)
   }
 }
 

@@ -3,6 +3,7 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { config } from '../../../src/config'
 import { logOutput } from '../../../src/core/log'
 import { recordSpans, type SpanAttributes, type Trace } from '../../../src/core/trace'
+import { columnLimits } from '../../../src/entities/columns/column-limits'
 import { entityReads } from '../../../src/entities/entity-reads'
 import { readFairly } from '../../../src/entities/query/fair-reads'
 import { clusterReadMs, freeReadMs } from '../../../src/entities/query/read-costs'
@@ -21,6 +22,7 @@ import { fullAccessRules, statusAndCode } from '../../test-tenant'
 import { waitUntil } from '../../wait-until'
 import { createThingsFixture, importThings, indexWords } from '../fixtures'
 
+const columnBytes = columnLimits.bytes
 const defaults = { ...freeReadMs }
 const clusterDefaults = { ...clusterReadMs }
 // Every read is costly from its second statement on.
@@ -28,8 +30,10 @@ beforeAll(() => {
   Object.assign(freeReadMs, { thread: 0, waiting: 0 })
   clusterReadMs.thread = 0
   readerThreads.count = 2
+  columnLimits.bytes = 0
 })
 afterAll(() => {
+  columnLimits.bytes = columnBytes
   Object.assign(freeReadMs, defaults)
   Object.assign(clusterReadMs, clusterDefaults)
   readerThreads.count = 0

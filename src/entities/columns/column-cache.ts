@@ -1,0 +1,85 @@
+import type { Model } from '../../blueprints/model'
+import type { Db } from '../../storage/port'
+import { onCacheDrop } from '../../tenancy/cache'
+import { BlueprintColumns } from './blueprint-columns'
+import { columnLimits } from './column-limits'
+
+/** How many lists and counts were answered from columns. */
+export const columnStatistics = { reads: 0 }
+
+const IDLE_MS = 5 * 60_000 // after which unused columns are dropped
+const IN_USE_MS = 10_000 // after a use
+
+const columnsByDb = new WeakMap<Db, Map<string, BlueprintColumns>>()
+/** The columns that hold values, those that were used last at the end. */
+const latest = new Set<BlueprintColumns>()
+let idleTimer: ReturnType<typeof setInterval> | undefined
+
+/** Returns the columns of a blueprint, or undefined where a read cannot use any. */
+export function findColumns(db: Db, { _id, version, form, alteration }: Model): BlueprintColumns | undefined {
+  // Reader threads have large reads, and an entity has two forms during an alteration.
+  if (db.isUncached || !db.queryAtOnce || !Bun.isMainThread || alteration || !columnLimits.bytes) return
+  const all = columnsByDb.get(db) ?? new Map<string, BlueprintColumns>()
+  columnsByDb.set(db, all)
+  const existing = all.get(_id)
+  if (existing?.isOf(version, form)) return existing
+  if (existing) drop(existing)
+  const columns = new BlueprintColumns(version, form)
+  all.set(_id, columns)
+  return columns
+}
+
+onCacheDrop((db) => {
+  for (const columns of columnsByDb.get(db)?.values() ?? []) drop(columns)
+  columnsByDb.delete(db)
+})
+
+/** Returns how much (bytes) all columns hold, as they estimate it. */
+export function measureColumns(): number {
+  let bytes = 0
+  for (const one of latest) bytes += one.bytes
+  return bytes
+}
+
+/** Marks columns as used. */
+export function noteColumnUse(columns: BlueprintColumns) {
+  columns.usedAt = performance.now()
+  latest.delete(columns)
+  latest.add(columns)
+  idleTimer ??= setInterval(() => dropIdleColumns(), IDLE_MS).unref()
+}
+
+const lastSteps = new WeakMap<Db, number>()
+const [BETWEEN_STEPS_MS, POLL_MS] = [150, 50]
+
+/** Makes room for columns of a database that are being read: drops those that were unused for longest, or else these. */
+export function makeRoom(db: Db, loading: BlueprintColumns) {
+  lastSteps.set(db, performance.now())
+  let bytes = measureColumns()
+  for (const one of latest) {
+    if (bytes <= columnLimits.bytes) return
+    // Columns in use would soon be read again.
+    if (one === loading || performance.now() - one.usedAt < IN_USE_MS) continue
+    bytes -= one.bytes
+    drop(one)
+  }
+  if (bytes > columnLimits.bytes) loading.refuse()
+}
+
+function drop(columns: BlueprintColumns) {
+  latest.delete(columns)
+  columns.drop()
+}
+
+/** Drops the columns that were unused for so long (ms). */
+export function dropIdleColumns(idleMs = IDLE_MS) {
+  for (const columns of latest) if (performance.now() - columns.usedAt >= idleMs) drop(columns)
+  if (latest.size) return
+  clearInterval(idleTimer)
+  idleTimer = undefined
+}
+
+/** Waits while requests read columns of a database, unless that takes until a moment (`performance.now()`). */
+export async function waitForColumns(db: Db, deadline: number) {
+  while (performance.now() < Math.min(deadline, (lastSteps.get(db) ?? 0) + BETWEEN_STEPS_MS)) await Bun.sleep(POLL_MS)
+}

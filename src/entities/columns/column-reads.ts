@@ -1,0 +1,100 @@
+import type { Model } from '../../blueprints/model'
+import type { RowScope } from '../../blueprints/permissions'
+import { weakCached } from '../../core/weak-cache'
+import type { Db } from '../../storage/port'
+import { hasTrackingBegun } from '../changes/tracked-changes'
+import type { Query } from '../query/query-parser'
+import { hasLongBound, type Target, targetKey } from '../query/target'
+import { columnStatistics, findColumns, makeRoom, noteColumnUse } from './column-cache'
+import { scopeTargets } from './column-conditions'
+import { columnLimits } from './column-limits'
+import type { ColumnTable } from './column-table'
+
+const TURN_MS = 2 // of steps, after which others get their turn
+const MAX_TURNS = 1_000 // of one request, so that no flood of changes delays it for long
+
+const COLUMNS = ['e.identifier', 'e."user"', 'e.workspace', 'e.created', 'e.updated']
+const hasColumn = (target: Target) =>
+  target.at === 'column' ? COLUMNS.includes(target.column) : target.single && !target.path
+
+/** Returns the targets that a query depends on, or undefined when columns cannot answer it. */
+const queryTargets = weakCached((query: Query): Target[] | undefined => {
+  const { conditions, likes, order, search, words } = query
+  if (likes.length || search !== undefined || words !== undefined || conditions.some(hasLongBound)) return
+  const targets = [...conditions, ...order].map(({ target }) => target)
+  return targets.every(hasColumn) ? targets : undefined
+})
+
+function find(db: Db, model: Model, rowScope: RowScope, query: Query) {
+  const ofQuery = queryTargets(query)
+  const columns = ofQuery && db.origin && findColumns(db.origin, model)
+  if (!columns) return
+  const targets = rowScope.all ? ofQuery : [...ofQuery, ...scopeTargets(rowScope)]
+  return columns.refuses(targets) ? undefined : { origin: db.origin!, columns, targets }
+}
+
+/** Returns the values that a query depends on, if they are in memory. */
+export function openColumns(db: Db, model: Model, rowScope: RowScope, query: Query): ColumnTable | undefined {
+  const found = find(db, model, rowScope, query)
+  const table = found?.columns.open(found.origin, model, found.targets)
+  if (!table) return
+  noteColumnUse(found!.columns)
+  columnStatistics.reads++
+  return table
+}
+
+/** Tells whether columns can answer a query, and costly queries of its fields have come before. */
+export function shouldUseColumns(db: Db, model: Model, rowScope: RowScope, query: Query): boolean {
+  const found = find({ ...db, origin: db.origin ?? db }, model, rowScope, query)
+  return !!found && (found.columns.has(found.targets) || countQuery(found) > 1 || !columnLimits.isFirstPlain)
+}
+
+/** Tells whether columns can answer a query, once they are read. */
+export const mayUseColumns = (db: Db, model: Model, rowScope: RowScope, query: Query) =>
+  !!find(db, model, rowScope, query)
+
+/**
+ * Reads the values that a query depends on, in turns with other costly work. Requests that need them at the same time share
+ * the steps. Returns whether they are in memory now; those of large blueprints are not.
+ */
+export async function loadColumns(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<boolean> {
+  const wanted = find(db, model, rowScope, query)
+  if (!db.runInTurn || !wanted || (!countQuery(wanted) && columnLimits.isFirstPlain)) return false
+  await hasTrackingBegun(db.origin!, model)
+  for (let turns = 0; turns < MAX_TURNS; turns++) {
+    const found = find(db, model, rowScope, query)
+    if (!found) return false
+    const result = await db.runInTurn(() => takeSteps(found, model))
+    if (result !== 'more') return result === 'done'
+  }
+  return false
+}
+
+/** Counts a query, and returns how many queries of its fields came before. */
+function countQuery({ columns, targets }: FoundColumns): number {
+  const name = [...new Set(targets.map(targetKey))].sort().join()
+  const count = columns.queryCounts.get(name) ?? 0
+  columns.queryCounts.set(name, count + 1)
+  return count
+}
+
+type FoundColumns = NonNullable<ReturnType<typeof find>>
+
+function takeSteps(found: FoundColumns, model: Model) {
+  const until = performance.now() + TURN_MS
+  for (;;) {
+    const result = step(found, model, columnLimits.step)
+    if (result !== 'more' || performance.now() > until) return result
+  }
+}
+
+function step({ origin, columns, targets }: FoundColumns, model: Model, rows: number) {
+  noteColumnUse(columns)
+  const result = columns.step(origin, model, targets, {
+    rows,
+    maxRows: columnLimits.rows,
+    maxBytes: columnLimits.bytes / 3,
+  })
+  makeRoom(origin, columns)
+  return result
+}
