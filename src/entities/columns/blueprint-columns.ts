@@ -44,6 +44,9 @@ export class BlueprintColumns {
 
   isOf = (version: number, form: number) => this.version === version && this.form === form
 
+  /** Tells whether these are columns of a later version. */
+  isAfter = (version: number) => this.version > version
+
   get bytes() {
     return this.#table?.bytes ?? 0
   }

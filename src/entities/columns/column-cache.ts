@@ -23,6 +23,8 @@ export function findColumns(db: Db, { _id, version, form, alteration }: Model): 
   columnsByDb.set(db, all)
   const existing = all.get(_id)
   if (existing?.isOf(version, form)) return existing
+  // Requests that began before a change of the blueprint would drop what later ones read, and be dropped in turn.
+  if (existing?.isAfter(version)) return
   if (existing) drop(existing)
   const columns = new BlueprintColumns(version, form)
   all.set(_id, columns)

@@ -243,6 +243,20 @@ describe.skipIf(!!databaseUrl)('values of entities in memory', () => {
     expect(await columns()).not.toBe(held)
   })
 
+  test('a request with an older model of a blueprint leaves the columns of the current one in memory', async () => {
+    const { as, tenant } = await own
+    const older = await getModel(tenant, 'things')
+    await as('admin').patch('/blueprints/things', { name: 'Other things' })
+    await inMemory(async () => {
+      const expected = await readLists(['admin'], ['stage=won&$sort=-price'])
+      const [held, bytes] = [await columns(), measureColumns()]
+      expect(findColumns(tenant.db, older)).toBeUndefined()
+      expect(await columns()).toBe(held)
+      expect(measureColumns()).toBe(bytes)
+      expect(await readLists(['admin'], ['stage=won&$sort=-price'])).toEqual(expected)
+    })
+  })
+
   test('the same blueprint of another tenant has columns of its own', async () => {
     const other = await createThingsFixture(fields)
     const { origin, tokens, path } = other
