@@ -34,6 +34,8 @@ export class BlueprintColumns {
   /** How many entities there were when the first columns were read. */
   #count = 0
   #refusedUntil = 0
+  /** What it held when its room was last looked at. */
+  #checkedBytes = 0
   /** Targets whose values take too much room. */
   #refusedTargets = new Set<string>()
 
@@ -59,6 +61,15 @@ export class BlueprintColumns {
   refuse() {
     this.#refusedUntil = performance.now() + REFUSED_MS
     this.drop()
+  }
+
+  /** Tells whether it holds more than at the last call. With more entities than allowed, it is refused. */
+  hasGrown(maxRows: number): boolean {
+    if (this.#table && this.#table.length > maxRows) this.refuse()
+    const { bytes } = this
+    const hasGrown = bytes > this.#checkedBytes
+    this.#checkedBytes = bytes
+    return hasGrown
   }
 
   drop() {

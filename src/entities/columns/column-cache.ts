@@ -54,18 +54,23 @@ export function noteColumnUse(columns: BlueprintColumns) {
 const lastSteps = new WeakMap<Db, number>()
 const [BETWEEN_STEPS_MS, POLL_MS] = [150, 50]
 
-/** Makes room for columns of a database that are being read: drops those that were unused for longest, or else these. */
+/** Notes that columns of a database are being read, and makes room for them. */
 export function makeRoom(db: Db, loading: BlueprintColumns) {
   lastSteps.set(db, performance.now())
+  keepWithinLimit(loading)
+}
+
+/** Makes room for columns that have grown: drops those that were unused for longest, or else these. */
+export function keepWithinLimit(grown: BlueprintColumns) {
   let bytes = measureColumns()
   for (const one of latest) {
     if (bytes <= columnLimits.bytes) return
     // Columns in use would soon be read again.
-    if (one === loading || performance.now() - one.usedAt < IN_USE_MS) continue
+    if (one === grown || performance.now() - one.usedAt < IN_USE_MS) continue
     bytes -= one.bytes
     drop(one)
   }
-  if (bytes > columnLimits.bytes) loading.refuse()
+  if (bytes > columnLimits.bytes) grown.refuse()
 }
 
 function drop(columns: BlueprintColumns) {

@@ -5,7 +5,7 @@ import type { Db } from '../../storage/port'
 import { hasTrackingBegun } from '../changes/tracked-changes'
 import type { Query } from '../query/query-parser'
 import { hasLongBound, type Target, targetKey } from '../query/target'
-import { columnStatistics, findColumns, makeRoom, noteColumnUse } from './column-cache'
+import { columnStatistics, findColumns, keepWithinLimit, makeRoom, noteColumnUse } from './column-cache'
 import { scopeTargets } from './column-conditions'
 import { columnLimits } from './column-limits'
 import type { ColumnTable } from './column-table'
@@ -39,6 +39,8 @@ export function openColumns(db: Db, model: Model, rowScope: RowScope, query: Que
   const table = found?.columns.open(found.origin, model, found.targets)
   if (!table) return
   noteColumnUse(found!.columns)
+  if (found!.columns.hasGrown(columnLimits.rows)) keepWithinLimit(found!.columns)
+  if (found!.columns.refuses(found!.targets)) return
   columnStatistics.reads++
   return table
 }

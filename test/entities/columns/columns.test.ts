@@ -257,6 +257,32 @@ describe.skipIf(!!databaseUrl)('values of entities in memory', () => {
     })
   })
 
+  test('columns that grow by later entities leave the memory when they have more than they may', async () => {
+    const { path, origin, tokens, tenant, rows } = await own
+    const query = 'stage=won&$sort=-price&$count=true'
+    await inMemory(async () => {
+      for (const limit of ['rows', 'bytes'] as const) {
+        dropCache(tenant)
+        await readLists(['admin'], [query])
+        expect(measureColumns()).toBeGreaterThan(0)
+        columnLimits[limit] = limit === 'bytes' ? measureColumns() + 100 : (await rows('entities')) + 10
+        let fromMemory: unknown[] = []
+        // Of so few changes at once, the columns take over the values without a step.
+        for (let n = 0; n < 4; n++) {
+          await importThings(
+            { origin, tokens, path },
+            Array.from({ length: 300 }, () => makeThing(source)),
+          )
+          fromMemory = await readLists(['admin'], [query])
+        }
+        expect(measureColumns(), limit).toBe(0)
+        columnLimits[limit] = limits[limit]
+        expect(fromMemory).toEqual(await withoutMemory(() => readLists(['admin'], [query], ALWAYS)))
+      }
+      dropCache(tenant)
+    })
+  })
+
   test('the same blueprint of another tenant has columns of its own', async () => {
     const other = await createThingsFixture(fields)
     const { origin, tokens, path } = other
