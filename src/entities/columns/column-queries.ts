@@ -17,7 +17,7 @@ import {
 } from './column-conditions'
 import { columnLimits } from './column-limits'
 import type { ColumnTable } from './column-table'
-import { filterRows } from './filtered-rows'
+import { filterRows, mayKeepFilter } from './filtered-rows'
 
 type Filter = { rowScope: RowScope; conditions: Condition[] }
 
@@ -57,8 +57,9 @@ export function countRows(
   const { places, rows, test } = choosePassage(table, filter)
   if (!test) return rows
   const scope = splitScope(table, filter.rowScope)
-  if (rows > columnLimits.fewRows && !scope.test)
-    return countFiltered(table, [...filter.conditions, ...scope.conditions], maxRows)
+  const conditions = [...filter.conditions, ...scope.conditions]
+  if (rows > columnLimits.fewRows && !scope.test && mayKeepFilter(conditions))
+    return countFiltered(table, conditions, maxRows)
   if (rows > maxRows) return 'too many rows'
   let count = 0
   visit(places, (row) => {

@@ -6,6 +6,7 @@ import type { ColumnTable, TableFollower } from './column-table'
 import type { OrderedRows } from './ordered-rows'
 
 const MAX_FILTERS = 16 // of a table
+const MAX_VALUES = 20 // of a filter, all of which each change of the table looks up
 
 /** The rows that meet some conditions, in the order of a target. They follow the changes of their table. */
 class FilteredRows implements TableFollower {
@@ -41,6 +42,10 @@ const followersOf = weakCached((table: ColumnTable) => {
   table.followers = followers
   return followers
 })
+
+/** Tells whether the rows that meet some conditions may be kept. */
+export const mayKeepFilter = (conditions: Condition[]) =>
+  conditions.reduce((sum, one) => sum + ('values' in one ? one.values.length : 1), 0) <= MAX_VALUES
 
 /**
  * Returns the rows that meet some conditions, at least one, in the order of a target. They are kept for later queries, which
