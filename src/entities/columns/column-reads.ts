@@ -64,9 +64,11 @@ export async function loadColumns(db: Db, model: Model, rowScope: RowScope, quer
   if (!db.runInTurn || !wanted || (!countQuery(wanted) && columnLimits.isFirstPlain)) return false
   await hasTrackingBegun(db.origin!, model)
   for (let turns = 0; turns < MAX_TURNS; turns++) {
-    const found = find(db, model, rowScope, query)
-    if (!found) return false
-    const result = await db.runInTurn(() => takeSteps(found, model))
+    // Found in the turn, because columns may be dropped while it is awaited.
+    const result = await db.runInTurn(() => {
+      const found = find(db, model, rowScope, query)
+      return found ? takeSteps(found, model) : 'failed'
+    })
     if (result !== 'more') return result === 'done'
   }
   return false

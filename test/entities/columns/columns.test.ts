@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { getModel } from '../../../src/blueprints/blueprints'
+import { BlueprintColumns } from '../../../src/entities/columns/blueprint-columns'
 import {
   columnStatistics,
   dropIdleColumns,
@@ -293,6 +294,29 @@ describe.skipIf(!!databaseUrl)('values of entities in memory', () => {
     const names = [...table!.followers.keys()]
     expect(names.length).toBeGreaterThan(0)
     expect(names.filter((name) => name.length > 500)).toEqual([])
+  })
+
+  test('columns of a tenant that is closed while they are read leave the memory', async () => {
+    const { as, path, tenant } = await own
+    await inMemory(async () => {
+      columnLimits.step = 50
+      const lists = Array.from({ length: 4 }, () => as('admin').get(`${path}?stage=won&$sort=-price`))
+      const step = BlueprintColumns.prototype.step
+      let steps = 0
+      BlueprintColumns.prototype.step = function (...args) {
+        const result = step.apply(this, args)
+        if (++steps % 5 === 0 && steps < 50) queueMicrotask(() => dropCache(tenant))
+        return result
+      }
+      try {
+        for (const { status } of await Promise.all(lists)) expect(status).toBe(200)
+      } finally {
+        BlueprintColumns.prototype.step = step
+      }
+      expect(steps).toBeGreaterThan(20)
+      dropCache(tenant)
+      expect(measureColumns()).toBe(0)
+    })
   })
 
   test('the same blueprint of another tenant has columns of its own', async () => {
