@@ -10,6 +10,8 @@ import { scopeTargets } from './column-conditions'
 import { columnLimits } from './column-limits'
 import type { ColumnTable } from './column-table'
 
+/** Lists that pass more rows are left to the database. */
+export const MAX_SKIPPED = 10_000
 const TURN_MS = 2 // of steps, after which others get their turn
 const MAX_TURNS = 1_000 // of one request, so that no flood of changes delays it for long
 
@@ -47,7 +49,7 @@ export function openColumns(db: Db, model: Model, rowScope: RowScope, query: Que
 
 /** Tells whether columns can answer a query, and costly queries of its fields have come before. */
 export function shouldUseColumns(db: Db, model: Model, rowScope: RowScope, query: Query): boolean {
-  const found = find({ ...db, origin: db.origin ?? db }, model, rowScope, query)
+  const found = query.skip > MAX_SKIPPED ? undefined : find({ ...db, origin: db.origin ?? db }, model, rowScope, query)
   return !!found && (found.columns.has(found.targets) || countQuery(found) > 1 || !columnLimits.isFirstPlain)
 }
 

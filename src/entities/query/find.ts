@@ -2,7 +2,7 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { findRows } from '../columns/column-queries'
-import { loadColumns, mayUseColumns, openColumns } from '../columns/column-reads'
+import { loadColumns, MAX_SKIPPED, mayUseColumns, openColumns } from '../columns/column-reads'
 import { noteIndexUse } from '../indexing/index-demand'
 import { shownColumnSql } from '../store/serializer'
 import { and, oneOf, toChunks } from '../store/sql-fragments'
@@ -116,7 +116,6 @@ async function haveColumns(db: Db, model: Model, rowScope: RowScope, query: Quer
   return loadColumns(db, model, rowScope, query)
 }
 
-const MAX_SKIPPED = 10_000 // rows
 const MAX_ROWS_AT_ONCE = 20_000 // rows that are visited without waiting for a turn
 
 const getTerms = ({ model, query }: FindRequest) => toOrderTerms(query.order, fullScan(model).time)

@@ -8,6 +8,8 @@ import {
   measureColumns,
 } from '../../../src/entities/columns/column-cache'
 import { columnLimits } from '../../../src/entities/columns/column-limits'
+import { shouldUseColumns } from '../../../src/entities/columns/column-reads'
+import { parseQuery } from '../../../src/entities/query/query-parser'
 import { withLease } from '../../../src/jobs/with-lease'
 import { dropCache } from '../../../src/tenancy/cache'
 import { type SeededRandom, seededRandom } from '../../blueprints/seeded-random'
@@ -316,6 +318,18 @@ describe.skipIf(!!databaseUrl)('values of entities in memory', () => {
       expect(steps).toBeGreaterThan(20)
       dropCache(tenant)
       expect(measureColumns()).toBe(0)
+    })
+  })
+
+  test('a list that passes more entities than columns pass is not expected to be short', async () => {
+    const { tenant } = await own
+    const model = await getModel(tenant, 'things')
+    await inMemory(async () => {
+      await readLists(['admin'], ['stage=won&$sort=-price'])
+      const expected = (search: string) =>
+        shouldUseColumns(tenant.db, model, { all: true }, parseQuery(model, undefined, search))
+      expect(expected('stage=won&$sort=-price')).toBe(true)
+      expect(expected('stage=won&$sort=-price&$skip=10001')).toBe(false)
     })
   })
 
