@@ -14,8 +14,10 @@ export interface TableFollower {
 }
 
 const MIN_ROWS = 1_024
+const OTHER_BYTES = 48 // of a row that is found by a map
 const MAX_DEAD_SHARE = 1 / 4 // of the rows
 const MIN_DEAD = 5_000
+const MAX_VALUES_PER_ROW = 2
 
 /**
  * Values of all entities of a blueprint in memory, by column, as they were at a position of the blueprint's changes. A row
@@ -44,15 +46,19 @@ export class ColumnTable {
 
   /** Estimated from what its arrays and texts take. */
   get bytes() {
-    let bytes = (8 + 8 + 1 + 4) * this.seqs.length
+    let bytes = (8 + 8 + 1 + 4) * this.seqs.length + OTHER_BYTES * this.#others.size
     for (const column of this.columns.values()) bytes += column.bytes
     for (const follower of this.followers.values()) bytes += follower.bytes
     return bytes
   }
 
-  /** Tells whether so many entities were removed that the table should be read again. */
+  /** Tells whether so many entities or values were removed that the table should be read again. */
   get isSparse() {
-    return this.#rowCount - this.length > Math.max(MIN_DEAD, this.#rowCount * MAX_DEAD_SHARE)
+    const isFull = ({ valueCount }: Column) => valueCount > MIN_DEAD + MAX_VALUES_PER_ROW * this.length
+    return (
+      this.#rowCount - this.length > Math.max(MIN_DEAD, this.#rowCount * MAX_DEAD_SHARE) ||
+      this.columns.values().some(isFull)
+    )
   }
 
   addColumn(key: string): Column {

@@ -7,6 +7,8 @@ type ValuePlace = { value: Value; code: number }
 
 /** The code of rows without a value. */
 export const NO_VALUE = 0
+const WIDE = /[^\0-\xff]/
+const [NUMBER_BYTES, END_BYTES] = [8, 4] // of a sorted number, and of where a text ends
 const MIN_UNSORTED = 2_000 // values
 const VALUES_PER_STEP = 16_384
 
@@ -22,6 +24,9 @@ export class Column {
   #added: Value[] = []
   #addedCodes = new Map<Value, number>()
   #characters = 0
+  #sortedBytes = END_BYTES
+  /** A text with other letters than Latin ones has two bytes for each, and so have all that are joined with it. */
+  #characterBytes = 1
 
   grow(rows: number) {
     const grown = new Uint32Array(rows)
@@ -35,7 +40,12 @@ export class Column {
   }
 
   get valueBytes() {
-    return 4 * this.#sorted.length + 100 * this.#added.length + this.#characters
+    return this.#sortedBytes * this.#sorted.length + 100 * this.#added.length + this.#characterBytes * this.#characters
+  }
+
+  /** How many distinct values there are, also such as no row has any more. */
+  get valueCount() {
+    return this.#sorted.length + this.#added.length
   }
 
   /** Returns the code of a value, which it is given unless it has one. */
@@ -45,7 +55,11 @@ export class Column {
     if (known !== undefined) return known
     const code = this.#sorted.length + this.#added.push(value)
     this.#addedCodes.set(value, code)
-    if (typeof value === 'string') this.#characters += value.length
+    if (typeof value === 'number') this.#sortedBytes = NUMBER_BYTES
+    else {
+      this.#characters += value.length
+      if (WIDE.test(value)) this.#characterBytes = 2
+    }
     return code
   }
 
