@@ -6,20 +6,22 @@ import { isCreated } from '../query/order'
 import { isOfBlueprintSql } from '../query/scans'
 import { valueSql } from '../query/sql-conditions'
 import { type Target, targetKey } from '../query/target'
-import { and, commaList, fragment, oneOf, type SqlFragment, toChunks } from '../store/sql-fragments'
+import { and, commaList, fragment, oneOf, type SqlFragment } from '../store/sql-fragments'
 import type { Column } from './column'
 import { ColumnTable, type EntityValues } from './column-table'
 
-/** With more changes than this since the last read, the columns follow them in steps. */
-const MAX_CHANGES = 500
+const CHANGES_PER_READ = 500 // about so many changes are read together
+const ENTITIES_PER_STEP = 50 // of those that changed; more are read in steps
 const MIN_VALUE_BYTES = 1 << 18
 const MAX_QUERY_COUNTS = 1_000
-const REFUSED_MS = 60_000 // until the size of a blueprint with too many entities is looked at again
+const REFUSED_MS = 60_000 // until what takes too much room is looked at again
 
 /** Reads the values of some targets of all entities, by time. */
 type Scan = { targets: Target[]; columns: Column[]; after: [created: number, seq: number]; read: number }
 /** How many entities a step reads, how many a blueprint may have, and how much a column may hold. */
 export type StepLimits = { rows: number; maxRows: number; maxBytes: number }
+/** Changed entities that remain to be read, and the last of their changes. */
+type Backlog = { entities: number[]; number: number }
 type StepResult = 'more' | 'done' | 'failed'
 
 /** The columns of a blueprint that are in memory, and how they get there. */
@@ -31,13 +33,14 @@ export class BlueprintColumns {
   #targets = new Map<string, Target>()
   #scan: Scan | undefined
   #sorting: Generator<void, void> | undefined
+  #backlog: Backlog | undefined
   /** How many entities there were when the first columns were read. */
   #count = 0
   #refusedUntil = 0
   /** What it held when its room was last looked at. */
   #checkedBytes = 0
-  /** Targets whose values take too much room. */
-  #refusedTargets = new Set<string>()
+  /** Until when targets are not read, because their values take too much room. */
+  #refusedTargets = new Map<string, number>()
 
   constructor(
     private readonly version: number,
@@ -53,12 +56,15 @@ export class BlueprintColumns {
     return this.#table?.bytes ?? 0
   }
 
-  /** Tells whether these targets will not be read, because there are too many entities or their values are too large. */
-  refuses = (targets: Target[]) =>
-    this.#refusedUntil > performance.now() || targets.some((one) => this.#refusedTargets.has(targetKey(one)))
+  /** Tells whether these targets are not read now, because of too many entities or too large values. */
+  refuses(targets: Target[]): boolean {
+    const time = performance.now()
+    return this.#refusedUntil > time || targets.some((one) => (this.#refusedTargets.get(targetKey(one)) ?? 0) > time)
+  }
 
-  /** Has the columns not read again for a while. */
+  /** Frees room: has what is being read not read again for a while, or else all columns. */
   refuse() {
+    if (this.#scan?.targets.length && this.#table?.rows) return this.#refuseTargets(this.#scan.targets)
     this.#refusedUntil = performance.now() + REFUSED_MS
     this.drop()
   }
@@ -73,20 +79,23 @@ export class BlueprintColumns {
   }
 
   drop() {
-    this.#table = this.#scan = this.#sorting = undefined
+    this.#table = this.#scan = this.#sorting = this.#backlog = undefined
     this.#targets.clear()
   }
 
   /** Returns the values of these targets as they are now, unless reading them takes steps. */
   open(db: Db, model: Model, targets: Target[]): ColumnTable | undefined {
     if (!this.has(targets)) return
-    if (this.#follow(db, model) !== 'done') return
+    if (this.#hasBacklog(db, model) || this.#follow(db, model) !== 'done') return
     this.#table!.sortFurther()
     return this.#table
   }
 
   has = (targets: Target[]) =>
     !!this.#table?.rows && targets.every((one) => isCreated(one) || this.#table!.columns.get(targetKey(one))?.rows)
+
+  /** Tells whether a target has texts of which the columns have only the beginning, so that their order is unknown. */
+  hasLongTexts = (target: Target) => !!this.#table?.columns.get(targetKey(target))?.hasLongTexts
 
   /** Takes a step of a few ms towards having these targets. */
   step(db: Db, model: Model, targets: Target[], limits: StepLimits): StepResult {
@@ -139,7 +148,7 @@ export class BlueprintColumns {
     const share = Math.min(1, Math.max(1, this.#scan!.read) / this.#count)
     for (const [at, column] of columns.entries())
       if (column.valueBytes > maxBytes * share + MIN_VALUE_BYTES) {
-        this.#refuseTarget(targets[at]!)
+        this.#refuseTargets([targets[at]!])
         return 'more'
       }
     const last = entities.at(-1)
@@ -148,14 +157,14 @@ export class BlueprintColumns {
     return 'more'
   }
 
-  /** Stops reading a target, and all others that are read beside it. */
-  #refuseTarget(target: Target) {
-    this.#refusedTargets.add(targetKey(target))
+  /** Stops reading some targets, and all others that are read beside them. */
+  #refuseTargets(refused: Target[]) {
+    for (const one of refused) this.#refusedTargets.set(targetKey(one), performance.now() + REFUSED_MS)
     for (const one of this.#scan?.targets ?? []) {
       this.#table!.columns.delete(targetKey(one))
       this.#targets.delete(targetKey(one))
     }
-    this.#scan = undefined
+    this.#scan = this.#sorting = undefined
     if (!this.#table!.rows) this.#table = undefined
   }
 
@@ -174,7 +183,15 @@ export class BlueprintColumns {
     return 'more'
   }
 
-  /** Reads the entities that have changed since the last read, or the first of many. */
+  /** Tells whether so many entities have changed that reading them takes steps. */
+  #hasBacklog(db: Db, { key }: Model): boolean {
+    const { number } = this.#table!.position
+    const current = readPositionAtOnce(db, key)
+    if (current && current.number !== number) this.#backlog ??= readChangesAtOnce(db, key, number, CHANGES_PER_READ)
+    return (this.#backlog?.entities.length ?? 0) > ENTITIES_PER_STEP
+  }
+
+  /** Reads the entities that have changed since the last read, or some of many. */
   #follow(db: Db, model: Model): StepResult {
     const table = this.#table!
     const current = readPositionAtOnce(db, model.key)
@@ -184,16 +201,19 @@ export class BlueprintColumns {
       this.drop()
       return 'more'
     }
-    const changes = readChangesAtOnce(db, model.key, table.position.number, MAX_CHANGES)
-    if (!changes) return 'failed'
-    for (const seqs of toChunks(changes.entities)) {
-      const changed = and([oneOf('e.seq', seqs), isOfBlueprintSql(model)])
-      const entities = readValues(db, [...this.#targets.values()], changed)
-      if (!entities) return 'failed'
-      table.change(seqs, entities)
-    }
-    table.position = { started: current.started, number: changes.number }
-    return changes.number === current.number ? 'done' : 'more'
+    this.#backlog ??= readChangesAtOnce(db, model.key, table.position.number, CHANGES_PER_READ)
+    if (!this.#backlog) return 'failed'
+    const seqs = this.#backlog.entities.slice(0, ENTITIES_PER_STEP)
+    const changed = and([oneOf('e.seq', seqs), isOfBlueprintSql(model)])
+    const entities = readValues(db, [...this.#targets.values()], changed)
+    if (!entities) return 'failed'
+    table.change(seqs, entities)
+    this.#backlog.entities = this.#backlog.entities.slice(seqs.length)
+    if (this.#backlog.entities.length) return 'more'
+    const { number } = this.#backlog
+    this.#backlog = undefined
+    table.position = { started: current.started, number }
+    return number === current.number ? 'done' : 'more'
   }
 }
 

@@ -9,10 +9,11 @@ export const columnStatistics = { reads: 0 }
 
 const IDLE_MS = 5 * 60_000 // after which unused columns are dropped
 const IN_USE_MS = 10_000 // after a use
+const MAX_EMPTY = 500 // blueprints of a tenant without values, such as removed ones
 
 const columnsByDb = new WeakMap<Db, Map<string, BlueprintColumns>>()
-/** The columns that hold values, those that were used last at the end. */
-const latest = new Set<BlueprintColumns>()
+/** The columns that hold values with their databases, those that were used last at the end. */
+const latest = new Map<BlueprintColumns, Db>()
 let idleTimer: ReturnType<typeof setInterval> | undefined
 
 /** Returns the columns of a blueprint, or undefined where a read cannot use any. */
@@ -27,6 +28,7 @@ export function findColumns(db: Db, { _id, version, form, alteration }: Model): 
   if (existing?.isAfter(version)) return
   if (existing) drop(existing)
   const columns = new BlueprintColumns(version, form)
+  if (all.size >= MAX_EMPTY) for (const [id, one] of all) if (!one.bytes) all.delete(id)
   all.set(_id, columns)
   return columns
 }
@@ -37,17 +39,19 @@ onCacheDrop((db) => {
 })
 
 /** Returns how much (bytes) all columns hold, as they estimate it. */
-export function measureColumns(): number {
+export const measureColumns = () => measure(() => true)
+
+function measure(isCounted: (db: Db) => boolean): number {
   let bytes = 0
-  for (const one of latest) bytes += one.bytes
+  for (const [one, db] of latest) if (isCounted(db)) bytes += one.bytes
   return bytes
 }
 
 /** Marks columns as used. */
-export function noteColumnUse(columns: BlueprintColumns) {
+export function noteColumnUse(db: Db, columns: BlueprintColumns) {
   columns.usedAt = performance.now()
   latest.delete(columns)
-  latest.add(columns)
+  latest.set(columns, db)
   idleTimer ??= setInterval(() => dropIdleColumns(), IDLE_MS).unref()
 }
 
@@ -60,17 +64,21 @@ export function makeRoom(db: Db, loading: BlueprintColumns) {
   keepWithinLimit(loading)
 }
 
-/** Makes room for columns that have grown: drops those that were unused for longest, or else these. */
+/**
+ * Makes room for columns that have grown: drops those that were unused for longest, then those of another tenant that takes more
+ * than half, or else these.
+ */
 export function keepWithinLimit(grown: BlueprintColumns) {
-  let bytes = measureColumns()
-  for (const one of latest) {
-    if (bytes <= columnLimits.bytes) return
-    // Columns in use would soon be read again.
-    if (one === grown || performance.now() - one.usedAt < IN_USE_MS) continue
-    bytes -= one.bytes
-    drop(one)
-  }
-  if (bytes > columnLimits.bytes) grown.refuse()
+  // Columns in use would soon be read again.
+  dropWhileFull((one) => one !== grown && performance.now() - one.usedAt >= IN_USE_MS)
+  dropWhileFull((_, db) => db !== latest.get(grown) && measure((other) => other === db) > columnLimits.bytes / 2)
+  if (measureColumns() > columnLimits.bytes) grown.refuse()
+}
+
+function dropWhileFull(mayDrop: (one: BlueprintColumns, db: Db) => boolean) {
+  for (const [one, db] of latest)
+    if (measureColumns() <= columnLimits.bytes) return
+    else if (mayDrop(one, db)) drop(one)
 }
 
 function drop(columns: BlueprintColumns) {
@@ -80,7 +88,7 @@ function drop(columns: BlueprintColumns) {
 
 /** Drops the columns that were unused for so long (ms). */
 export function dropIdleColumns(idleMs = IDLE_MS) {
-  for (const columns of latest) if (performance.now() - columns.usedAt >= idleMs) drop(columns)
+  for (const columns of latest.keys()) if (performance.now() - columns.usedAt >= idleMs) drop(columns)
   if (latest.size) return
   clearInterval(idleTimer)
   idleTimer = undefined

@@ -83,8 +83,8 @@ function visit(places: Places[], act: (row: number) => void) {
   for (const { rows, from, to } of places) for (let place = from; place < to; place++) act(rows.at(place))
 }
 
-/** The entities of a page with their positions in the order. */
-type FoundRows = { page: { seq: number; place: SortPosition }[] }
+/** An entity of a page with its position in the order. */
+type FoundRow = { seq: number; place: SortPosition }
 
 /** Returns a page of the matching rows in an order. */
 export function findRows(
@@ -92,7 +92,7 @@ export function findRows(
   filter: Filter & { order: Order[] },
   { limit, skip, position }: PageWindow,
   maxRows = Number.POSITIVE_INFINITY,
-): FoundRows | TooManyRows {
+): FoundRow[] | TooManyRows {
   const { order } = filter
   const terms = toTerms(table, order)
   const isPast = position && createPositionTest(table, order, position)
@@ -105,7 +105,7 @@ export function findRows(
       : undefined
   const rows = first ?? (passage.rows <= maxRows ? collect(passage, terms, isPast, count) : undefined)
   if (!rows) return 'too many rows'
-  return { page: rows.slice(skip).map((row) => ({ seq: table.seqs[row]!, place: toPosition(table, order, row) })) }
+  return rows.slice(skip).map((row) => ({ seq: table.seqs[row]!, place: toPosition(table, order, row) }))
 }
 
 type Comparison = (one: number, other: number) => number

@@ -2,9 +2,9 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import { weakCached } from '../../core/weak-cache'
 import type { Db } from '../../storage/port'
-import { hasTrackingBegun } from '../changes/tracked-changes'
+import { hasTrackingBegun, readPositionAtOnce } from '../changes/tracked-changes'
 import type { Query } from '../query/query-parser'
-import { hasLongBound, type Target, targetKey } from '../query/target'
+import { hasLongBound, isText, type Target, targetKey } from '../query/target'
 import { columnStatistics, findColumns, keepWithinLimit, makeRoom, noteColumnUse } from './column-cache'
 import { scopeTargets } from './column-conditions'
 import { columnLimits } from './column-limits'
@@ -32,7 +32,8 @@ function find(db: Db, model: Model, rowScope: RowScope, query: Query) {
   const columns = ofQuery && db.origin && findColumns(db.origin, model)
   if (!columns) return
   const targets = rowScope.all ? ofQuery : [...ofQuery, ...scopeTargets(rowScope)]
-  return columns.refuses(targets) ? undefined : { origin: db.origin!, columns, targets }
+  const isUnordered = query.order.some(({ target }) => isText(target) && columns.hasLongTexts(target))
+  return isUnordered || columns.refuses(targets) ? undefined : { origin: db.origin!, columns, targets }
 }
 
 /** Returns the values that a query depends on, if they are in memory. */
@@ -40,7 +41,7 @@ export function openColumns(db: Db, model: Model, rowScope: RowScope, query: Que
   const found = find(db, model, rowScope, query)
   const table = found?.columns.open(found.origin, model, found.targets)
   if (!table) return
-  noteColumnUse(found!.columns)
+  noteColumnUse(found!.origin, found!.columns)
   if (found!.columns.hasGrown(columnLimits.rows)) keepWithinLimit(found!.columns)
   if (found!.columns.refuses(found!.targets)) return
   columnStatistics.reads++
@@ -50,7 +51,9 @@ export function openColumns(db: Db, model: Model, rowScope: RowScope, query: Que
 /** Tells whether columns can answer a query, and costly queries of its fields have come before. */
 export function shouldUseColumns(db: Db, model: Model, rowScope: RowScope, query: Query): boolean {
   const found = query.skip > MAX_SKIPPED ? undefined : find({ ...db, origin: db.origin ?? db }, model, rowScope, query)
-  return !!found && (found.columns.has(found.targets) || countQuery(found) > 1 || !columnLimits.isFirstPlain)
+  // Without the position, as in a request whose statements are traced, the database has to answer.
+  if (!found || !readPositionAtOnce(found.origin, model.key)) return false
+  return found.columns.has(found.targets) || countQuery(found) > 1 || !columnLimits.isFirstPlain
 }
 
 /** Tells whether columns can answer a query, once they are read. */
@@ -95,7 +98,7 @@ function takeSteps(found: FoundColumns, model: Model) {
 }
 
 function step({ origin, columns, targets }: FoundColumns, model: Model, rows: number) {
-  noteColumnUse(columns)
+  noteColumnUse(origin, columns)
   const result = columns.step(origin, model, targets, {
     rows,
     maxRows: columnLimits.rows,

@@ -1,3 +1,4 @@
+import { isTruncated } from '../../blueprints/fields/index-key-codec'
 import { compareValues } from '../query/value-order'
 import type { OrderedRows } from './ordered-rows'
 import { packValues, type SortedValues, sortValues, type Value } from './sorted-values'
@@ -20,6 +21,8 @@ export class Column {
   codes = new Uint32Array(0)
   /** The rows by value and time, once all entities have been read. */
   rows: OrderedRows | undefined
+  /** Whether there was a text of which the index key has only the beginning. */
+  hasLongTexts = false
   #sorted: SortedValues = []
   #added: Value[] = []
   #addedCodes = new Map<Value, number>()
@@ -58,6 +61,7 @@ export class Column {
     if (typeof value === 'number') this.#sortedBytes = NUMBER_BYTES
     else {
       this.#characters += value.length
+      if (isTruncated(value)) this.hasLongTexts = true
       if (WIDE.test(value)) this.#characterBytes = 2
     }
     return code
@@ -115,7 +119,10 @@ export class Column {
     const { length } = this.#sorted
     const count = this.#added.length
     const values = [...this.#added]
-    for (let at = 0; at < length; at++) values.push(this.#sorted.at(at)!)
+    for (let at = 0; at < length; at++) {
+      values.push(this.#sorted.at(at)!)
+      if (at % VALUES_PER_STEP === VALUES_PER_STEP - 1) yield
+    }
     yield
     const sorted = yield* sortValues(values)
     const newCodes = new Uint32Array(length + count + 1)

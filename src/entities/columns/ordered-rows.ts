@@ -1,6 +1,3 @@
-/** The first of these are moved one by one; with more, all rows are copied once. */
-const MAX_SINGLE_MOVES = 24
-
 /** Rows of a table in an order that no two of them share. */
 export class OrderedRows {
   #rows: Uint32Array<ArrayBuffer>
@@ -38,43 +35,25 @@ export class OrderedRows {
 
   /** Removes rows, whose order must not have changed yet. */
   remove(removed: number[]) {
-    if (removed.length > MAX_SINGLE_MOVES) {
-      const all = new Set(removed)
-      let kept = 0
-      for (let place = 0; place < this.length; place++) {
-        const row = this.#rows[place]!
-        if (!all.has(row)) this.#rows[kept++] = row
-      }
-      this.length = kept
-      return
-    }
-    for (const row of removed) {
-      const place = this.findPlace((other) => this.compare(other, row) >= 0)
-      if (place === this.length || this.#rows[place] !== row) continue
-      this.#rows.copyWithin(place, place + 1, this.length)
-      this.length--
-    }
+    const places = removed
+      .map((row) => this.findPlace((other) => this.compare(other, row) >= 0))
+      .filter((place, at) => place < this.length && this.#rows[place] === removed[at])
+      .sort((one, other) => one - other)
+    for (const [at, place] of places.entries())
+      this.#rows.copyWithin(place - at, place + 1, places[at + 1] ?? this.length)
+    this.length -= places.length
   }
 
   /** Adds rows that it lacks. */
   add(added: number[]) {
     this.#grow(this.length + added.length)
-    if (added.length <= MAX_SINGLE_MOVES) {
-      for (const row of added) {
-        const place = this.findPlace((other) => this.compare(other, row) > 0)
-        this.#rows.copyWithin(place + 1, place, this.length)
-        this.#rows[place] = row
-        this.length++
-      }
-      return
-    }
     const sorted = added.toSorted(this.compare)
-    let [from, to] = [this.length - 1, this.length + sorted.length - 1]
-    this.length += sorted.length
-    for (let at = sorted.length - 1; at >= 0; to--) {
-      if (from >= 0 && this.compare(this.#rows[from]!, sorted[at]!) > 0) this.#rows[to] = this.#rows[from--]!
-      else this.#rows[to] = sorted[at--]!
+    const places = sorted.map((row) => this.findPlace((other) => this.compare(other, row) > 0))
+    for (let at = places.length - 1; at >= 0; at--) {
+      this.#rows.copyWithin(places[at]! + at + 1, places[at]!, places[at + 1] ?? this.length)
+      this.#rows[places[at]! + at] = sorted[at]!
     }
+    this.length += added.length
   }
 
   #grow(length: number) {

@@ -1,7 +1,7 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
-import { findRows } from '../columns/column-queries'
+import { findRows, type TooManyRows } from '../columns/column-queries'
 import { loadColumns, MAX_SKIPPED, mayUseColumns, openColumns } from '../columns/column-reads'
 import { noteIndexUse } from '../indexing/index-demand'
 import { shownColumnSql } from '../store/serializer'
@@ -23,7 +23,6 @@ import {
   type FindRequest,
   type FindResult,
   type PageWindow,
-  readRowsByIds,
   type Statement,
 } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
@@ -103,9 +102,7 @@ async function findInColumns(request: FindRequest, window: PageWindow): Promise<
   const short = readInColumns(request, window, MAX_ROWS_AT_ONCE)
   const found = short === 'too many rows' ? await db.runInTurn?.(() => readInColumns(request, window)) : short
   if (!found || found === 'too many rows') return
-  const { rows, seqs } = found
-  const page = rows ?? (await readRowsByIds(request, seqs, getTerms(request), { limit: seqs.length, skip: 0 }))
-  return areExact(query, page, columns.length) ? page : undefined
+  return areExact(query, found, columns.length) ? found : undefined
 }
 
 /** Reads the values of a query into memory, unless they are there, or the blueprint is small or too large. */
@@ -118,22 +115,20 @@ async function haveColumns(db: Db, model: Model, rowScope: RowScope, query: Quer
 
 const MAX_ROWS_AT_ONCE = 20_000 // rows that are visited without waiting for a turn
 
-const getTerms = ({ model, query }: FindRequest) => toOrderTerms(query.order, fullScan(model).time)
-
-/** Returns the rows of a page, or else the numbers of its entities. */
-function readInColumns(request: FindRequest, window: PageWindow, maxRows?: number) {
+/** Returns the rows of a page, unless the values left the memory, or another process changed an entity at this moment. */
+function readInColumns(
+  request: FindRequest,
+  window: PageWindow,
+  maxRows?: number,
+): unknown[][] | TooManyRows | undefined {
   const { db, columns, model, rowScope, query } = request
   const table = openColumns(db, model, rowScope, query)
   const found = table && findRows(table, { ...query, rowScope }, window, maxRows)
   if (!found || found === 'too many rows') return found
-  const { page } = found
-  const isNumbers = columns.every((column) => column === 'e.seq')
-  const read = isNumbers ? undefined : readShownAtOnce(request, page)
-  const rows =
-    isNumbers || read
-      ? page.map(({ seq, place }) => [...(read?.get(seq) ?? columns.map(() => seq)), ...place])
-      : undefined
-  return { rows, seqs: page.map(({ seq }) => seq) }
+  if (columns.every((column) => column === 'e.seq'))
+    return found.map(({ seq, place }) => [...columns.map(() => seq), ...place])
+  const read = readShownAtOnce(request, found)
+  return read && found.map(({ seq, place }) => [...read.get(seq)!, ...place])
 }
 
 /** Reads columns of entities before anything else runs, so that they are as those in memory. */

@@ -23,6 +23,7 @@ const fields = [
   { key: 'stage', type: 'string' },
   { key: 'price', type: 'integer' },
   { key: 'active', type: 'boolean' },
+  { key: 'code', type: 'string' },
 ]
 const STAGES = ['lead', 'won', 'lost', '😀', '\uffff', 'é']
 
@@ -31,6 +32,7 @@ const makeThing = ({ pick, below, chance }: SeededRandom) => ({
   ...(chance(0.9) && { stage: pick(STAGES) }),
   ...(chance(0.8) && { price: below(50) - 10 }),
   ...(chance(0.8) && { active: chance(0.5) }),
+  code: `${pick(['x', 'y'])}${below(1e9)}`.padEnd(200, 'z'),
 })
 
 function makeQuery({ pick, below, chance }: SeededRandom) {
@@ -319,6 +321,69 @@ describe.skipIf(!!databaseUrl)('values of entities in memory', () => {
       dropCache(tenant)
       expect(measureColumns()).toBe(0)
     })
+  })
+
+  test('many changes are followed in steps, and the list then has all of them', async () => {
+    const { path, origin, tokens } = await own
+    const query = 'stage=won&$sort=-price&$count=true'
+    await inMemory(async () => {
+      await readLists(['admin'], [query])
+      await importThings(
+        { origin, tokens, path },
+        Array.from({ length: 420 }, () => makeThing(source)),
+      )
+      const step = BlueprintColumns.prototype.step
+      let steps = 0
+      BlueprintColumns.prototype.step = function (...args) {
+        steps++
+        return step.apply(this, args)
+      }
+      let answers: unknown[] = []
+      try {
+        answers = await readLists(['admin'], [query])
+      } finally {
+        BlueprintColumns.prototype.step = step
+      }
+      expect(steps).toBeGreaterThan(420 / 50)
+      expect(answers).toEqual(await withoutMemory(() => readLists(['admin'], [query], ALWAYS)))
+    })
+  })
+
+  test('a field whose values take too much room is left to the database, and the others stay in memory', async () => {
+    const { tenant } = await own
+    dropCache(tenant)
+    await inMemory(async () => {
+      await readLists(['admin'], ['stage=won&$sort=-price'])
+      const bytes = measureColumns()
+      columnLimits.bytes = bytes + 100_000
+      const sorted = await readLists(['admin'], ['stage=lost&$sort=-code'])
+      expect(measureColumns()).toBeWithin(1, bytes + 100_000)
+      const { reads } = columnStatistics
+      await readLists(['admin'], ['stage=won&$sort=-price'])
+      expect(columnStatistics.reads).toBeGreaterThan(reads)
+      expect(sorted).toEqual(await withoutMemory(() => readLists(['admin'], ['stage=lost&$sort=-code'], ALWAYS)))
+    })
+    dropCache(tenant)
+  })
+
+  test('a tenant that fills the memory alone leaves room for the columns of another one', async () => {
+    const { tenant } = await own
+    const other = await createThingsFixture(fields)
+    const { origin, tokens, path } = other
+    await importThings(
+      { origin, tokens, path },
+      Array.from({ length: 300 }, () => makeThing(source)),
+    )
+    await inMemory(async () => {
+      await readLists(['admin'], ['stage=won&$sort=-price'])
+      columnLimits.bytes = measureColumns() + 1_000
+      const { reads } = columnStatistics
+      for (let n = 0; n < 2; n++)
+        expect((await other.as('admin').get(`${path}?stage=won&$sort=-price`)).status).toBe(200)
+      expect(columnStatistics.reads).toBeGreaterThan(reads)
+    })
+    dropCache(tenant)
+    dropCache(other.tenant)
   })
 
   test('a list that passes more entities than columns pass is not expected to be short', async () => {
