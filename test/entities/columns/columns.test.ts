@@ -349,21 +349,44 @@ describe.skipIf(!!databaseUrl)('values of entities in memory', () => {
     })
   })
 
-  test('a field whose values take too much room is left to the database, and the others stay in memory', async () => {
-    const { tenant } = await own
-    dropCache(tenant)
+  test.each([
+    ['title', 20_000],
+    ['code', 100_000],
+  ])(
+    'the field %s is left to the database without room for its values, and others stay in memory',
+    async (name, room) => {
+      const { tenant } = await own
+      dropCache(tenant)
+      await inMemory(async () => {
+        await readLists(['admin'], ['stage=won&$sort=-price'])
+        const limit = measureColumns() + room
+        columnLimits.bytes = limit
+        const query = `stage=lost&$sort=-${name}`
+        const sorted = await readLists(['admin'], [query])
+        expect(measureColumns()).toBeWithin(1, limit)
+        const { reads } = columnStatistics
+        await readLists(['admin'], ['stage=won&$sort=-price'])
+        expect(columnStatistics.reads).toBeGreaterThan(reads)
+        expect(sorted).toEqual(await withoutMemory(() => readLists(['admin'], [query], ALWAYS)))
+      })
+      dropCache(tenant)
+    },
+  )
+
+  test('a list in order of texts longer than 256 characters is not expected to be short', async () => {
+    const { as, path, tenant } = await own
+    const model = await getModel(tenant, 'things')
+    const isExpected = () =>
+      shouldUseColumns(tenant.db, model, { all: true }, parseQuery(model, undefined, '$sort=title'))
     await inMemory(async () => {
-      await readLists(['admin'], ['stage=won&$sort=-price'])
-      const bytes = measureColumns()
-      columnLimits.bytes = bytes + 100_000
-      const sorted = await readLists(['admin'], ['stage=lost&$sort=-code'])
-      expect(measureColumns()).toBeWithin(1, bytes + 100_000)
-      const { reads } = columnStatistics
-      await readLists(['admin'], ['stage=won&$sort=-price'])
-      expect(columnStatistics.reads).toBeGreaterThan(reads)
-      expect(sorted).toEqual(await withoutMemory(() => readLists(['admin'], ['stage=lost&$sort=-code'], ALWAYS)))
+      const read = () => readLists(['admin'], ['$sort=title&$limit=1000'])
+      await read()
+      expect(isExpected()).toBe(true)
+      for (const end of ['b', 'a'])
+        expect((await as('user').post(path, { title: `${'long '.repeat(60)}${end}` })).status).toBe(201)
+      expect(await read()).toEqual(await withoutMemory(() => readLists(['admin'], ['$sort=title&$limit=1000'], ALWAYS)))
+      expect(isExpected()).toBe(false)
     })
-    dropCache(tenant)
   })
 
   test('a tenant that fills the memory alone leaves room for the columns of another one', async () => {
