@@ -84,7 +84,7 @@ function visit(places: Places[], act: (row: number) => void) {
 }
 
 /** An entity of a page with its position in the order. */
-type FoundRow = { seq: number; place: SortPosition }
+export type FoundRow = { seq: number; place: SortPosition }
 
 /** Returns a page of the matching rows in an order. */
 export function findRows(

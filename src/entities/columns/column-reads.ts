@@ -8,10 +8,12 @@ import { hasLongBound, isText, type Target, targetKey } from '../query/target'
 import { columnStatistics, findColumns, keepWithinLimit, makeRoom, noteColumnUse } from './column-cache'
 import { scopeTargets } from './column-conditions'
 import { columnLimits } from './column-limits'
+import type { TooManyRows } from './column-queries'
 import type { ColumnTable } from './column-table'
 
 /** Lists that pass more rows are left to the database. */
 export const MAX_SKIPPED = 10_000
+const MAX_ROWS_AT_ONCE = 20_000 // rows that are visited without waiting for a turn
 const TURN_MS = 2 // of steps, after which others get their turn
 const MAX_TURNS = 1_000 // of one request, so that no flood of changes delays it for long
 
@@ -36,16 +38,35 @@ function find(db: Db, model: Model, rowScope: RowScope, query: Query) {
   return isUnordered || columns.refuses(targets) ? undefined : { origin: db.origin!, columns, targets }
 }
 
-/** Returns the values that a query depends on, if they are in memory. */
-export function openColumns(db: Db, model: Model, rowScope: RowScope, query: Query): ColumnTable | undefined {
+/**
+ * Returns what `answer` finds in the values that a query depends on, in turns with other costly work if it visits many rows.
+ * Returns undefined when the values are not in memory, or `answer` finds nothing.
+ */
+export async function answerFromColumns<T>(
+  db: Db,
+  model: Model,
+  rowScope: RowScope,
+  query: Query,
+  answer: (table: ColumnTable, maxRows: number) => T | TooManyRows | undefined,
+): Promise<T | undefined> {
+  const read = (maxRows: number) => {
+    const table = openColumns(db, model, rowScope, query)
+    return table && answer(table, maxRows)
+  }
+  const short = read(MAX_ROWS_AT_ONCE)
+  const answered = short === 'too many rows' ? await db.runInTurn?.(() => read(Number.POSITIVE_INFINITY)) : short
+  if (answered === undefined || answered === 'too many rows') return
+  columnStatistics.reads++
+  return answered
+}
+
+function openColumns(db: Db, model: Model, rowScope: RowScope, query: Query): ColumnTable | undefined {
   const found = find(db, model, rowScope, query)
   const table = found?.columns.open(found.origin, model, found.targets)
   if (!table) return
   noteColumnUse(found!.origin, found!.columns)
   if (found!.columns.hasGrown(columnLimits.rows)) keepWithinLimit(found!.columns)
-  if (found!.columns.refuses(found!.targets)) return
-  columnStatistics.reads++
-  return table
+  return found!.columns.refuses(found!.targets) ? undefined : table
 }
 
 /** Tells whether columns can answer a query, and costly queries of its fields have come before. */

@@ -3,7 +3,7 @@ import { compareValues } from '../query/value-order'
 import type { OrderedRows } from './ordered-rows'
 import { packValues, type SortedValues, sortValues, type Value } from './sorted-values'
 
-/** Where a value lies among the sorted ones: the code of the first value that is not less, and whether it is that value. */
+/** A value, and the code of the first sorted value that is not less. */
 type ValuePlace = { value: Value; code: number }
 
 /** The code of rows without a value. */
@@ -15,7 +15,7 @@ const VALUES_PER_STEP = 16_384
 
 /**
  * The values that the rows of a table have of one target. Each distinct value has a code. Codes of sorted values are in the
- * order of the values; values that were added later have higher codes, until they are sorted, too.
+ * order of the values; values that were added later have higher codes, until they are sorted.
  */
 export class Column {
   codes = new Uint32Array(0)

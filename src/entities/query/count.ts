@@ -2,7 +2,7 @@ import type { Model } from '../../blueprints/model'
 import { isOfOneOwner, type RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { countRows as countInTable } from '../columns/column-queries'
-import { openColumns } from '../columns/column-reads'
+import { answerFromColumns } from '../columns/column-reads'
 import { noteFieldUse, noteIndexUse } from '../indexing/index-demand'
 import { and, type SqlFragment } from '../store/sql-fragments'
 import { chooseTimeOrderedScan } from './access-path'
@@ -24,7 +24,9 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
   const counted = findCountedRows(model, rowScope, query)
   if (counted) return countCompoundRows(db, model, counted)
   await requestCountedIndex(db, model, rowScope, query)
-  const inMemory = await countInColumns(db, model, rowScope, query)
+  const inMemory = await answerFromColumns(db, model, rowScope, query, (table, maxRows) =>
+    countInTable(table, { rowScope, conditions }, maxRows),
+  )
   if (inMemory !== undefined) return inMemory
   if (search === undefined && !rowScope.all && rowScope.user !== undefined && isOfOneOwner(rowScope)) {
     const others = await countOthers(db, model, rowScope.user, conditions)
@@ -39,19 +41,6 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
   }
   return countScan(db, model, await chooseTimeOrderedScan(db, model, rowScope, query), rowScope, conditions)
 }
-
-/** Counts by the values in memory, if they are there. */
-async function countInColumns(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<number | undefined> {
-  const count = (maxRows?: number) => {
-    const table = openColumns(db, model, rowScope, query)
-    return table && countInTable(table, { rowScope, conditions: query.conditions }, maxRows)
-  }
-  const short = count(MAX_ROWS_AT_ONCE)
-  const counted = short === 'too many rows' ? await db.runInTurn?.(count) : short
-  return counted === 'too many rows' ? undefined : counted
-}
-
-const MAX_ROWS_AT_ONCE = 20_000 // rows that are visited without waiting for a turn
 
 /** Counts by a compound index alone. */
 async function countCompoundRows(db: Db, model: Model, { index, usedIndex, at, where, without }: CompoundRows) {

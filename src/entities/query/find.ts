@@ -1,8 +1,8 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
-import { findRows, type TooManyRows } from '../columns/column-queries'
-import { loadColumns, MAX_SKIPPED, mayUseColumns, openColumns } from '../columns/column-reads'
+import { type FoundRow, findRows } from '../columns/column-queries'
+import { answerFromColumns, loadColumns, MAX_SKIPPED, mayUseColumns } from '../columns/column-reads'
 import { noteIndexUse } from '../indexing/index-demand'
 import { shownColumnSql } from '../store/serializer'
 import { and, oneOf, toChunks } from '../store/sql-fragments'
@@ -98,33 +98,25 @@ function areExact({ order }: Query, page: unknown[][], columns: number): boolean
 async function findInColumns(request: FindRequest, window: PageWindow): Promise<unknown[][] | undefined> {
   const { db, columns, model, rowScope, query } = request
   if (window.skip > MAX_SKIPPED || !isExact(query, window.position)) return
-  if (!(await haveColumns(db, model, rowScope, query))) return
-  const short = readInColumns(request, window, MAX_ROWS_AT_ONCE)
-  const found = short === 'too many rows' ? await db.runInTurn?.(() => readInColumns(request, window)) : short
-  if (!found || found === 'too many rows') return
-  return areExact(query, found, columns.length) ? found : undefined
+  const read = () =>
+    answerFromColumns(db, model, rowScope, query, (table, maxRows) => {
+      const found = findRows(table, { ...query, rowScope }, window, maxRows)
+      return found === 'too many rows' ? found : toRows(request, found)
+    })
+  const page = (await read()) ?? ((await haveColumnsRead(request)) ? await read() : undefined)
+  return page && areExact(query, page, columns.length) ? page : undefined
 }
 
-/** Reads the values of a query into memory, unless they are there, or the blueprint is small or too large. */
-async function haveColumns(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<boolean> {
-  if (openColumns(db, model, rowScope, query)) return true
+/** Reads the values of a query into memory, unless the blueprint is small or too large, and returns whether they are there. */
+async function haveColumnsRead({ db, model, rowScope, query }: FindRequest): Promise<boolean> {
   const { from, where } = fullScan(model)
   if (!mayUseColumns(db, model, rowScope, query) || (await estimateRows(db, from, where)) < thresholds.few) return false
   return loadColumns(db, model, rowScope, query)
 }
 
-const MAX_ROWS_AT_ONCE = 20_000 // rows that are visited without waiting for a turn
-
-/** Returns the rows of a page, unless the values left the memory, or another process changed an entity at this moment. */
-function readInColumns(
-  request: FindRequest,
-  window: PageWindow,
-  maxRows?: number,
-): unknown[][] | TooManyRows | undefined {
-  const { db, columns, model, rowScope, query } = request
-  const table = openColumns(db, model, rowScope, query)
-  const found = table && findRows(table, { ...query, rowScope }, window, maxRows)
-  if (!found || found === 'too many rows') return found
+/** Returns the rows of a page, unless another process changed one of its entities at this moment. */
+function toRows(request: FindRequest, found: FoundRow[]): unknown[][] | undefined {
+  const { columns } = request
   if (columns.every((column) => column === 'e.seq'))
     return found.map(({ seq, place }) => [...columns.map(() => seq), ...place])
   const read = readShownAtOnce(request, found)
