@@ -7,7 +7,7 @@ export type { WorkOwner }
 
 const MAX_UNPAID_MS = 2 // how long expensive work holds the thread before others get their turn
 const REPAYMENT_FACTOR = 4 // ms that other tenants get for each ms
-const OWN_REPAYMENT_FACTOR = 1 // the same when only requests of the tenant itself arrive
+const OWN_REPAYMENT_FACTOR = 0.25 // the same when only requests of the tenant itself arrive
 const MAX_IDLE_MS = 3 // after which others are not waited for any longer
 /** How much of the rest of the thread's time is charged to expensive work, as a multiple of its slices. */
 const MAX_REST_FACTOR = 2
@@ -22,7 +22,7 @@ const TURN_MS = 2 // thread time of a turn; an owner whose slice took longer sit
  * slice, such as its garbage, its input and the rest of its requests, is told by the thread's clock: it is what neither
  * slices nor cheap requests have taken. Tenants take turns with their slices, weighted by the time that these take, and
  * so do the callers of a tenant, which runs one slice at a time. A turn of the event loop has one slice, as what awaits a
- * slice goes on in the same turn.
+ * slice goes on in the same turn; with its next slices, too, until they have taken 2 ms.
  */
 export class FairQueue {
   #waiting = new TurnQueue<() => void>()
@@ -32,6 +32,8 @@ export class FairQueue {
   /** A slice holds the thread now, or was just started, or what awaited it goes on. */
   #isThreadHeld = false
   #isPaused = false
+  /** The owner whose slice was started last, and when its turn is over. */
+  #turn: { owner: WorkOwner; endsAt: number } | undefined
   /** The time (ms) that others were owed when the last slice ended, and when that was. */
   #owedMs = 0
   #lastReleaseAt = 0
@@ -89,11 +91,14 @@ export class FairQueue {
    */
   async run<T>(owner: WorkOwner, work: () => Promise<T>, { whole: holdsThread = false } = {}): Promise<T> {
     const { tenant } = owner
+    if (this.#isThreadHeld && this.#turn?.owner === owner && performance.now() < this.#turn.endsAt)
+      return this.#continueTurn(owner, work)
     if (this.#isThreadHeld || this.#isPaused || this.#owedMs >= MAX_UNPAID_MS || this.#running.has(tenant))
       await this.#waitForTurn(owner)
     this.#running.add(tenant)
     this.#isThreadHeld = true
     const began = performance.now()
+    this.#turn = holdsThread ? undefined : { owner, endsAt: began + TURN_MS }
     try {
       const working = Promise.try(work)
       if (!holdsThread) {
@@ -110,6 +115,14 @@ export class FairQueue {
       } else this.#startNext()
       if (!this.#running.size && !this.#waiting.size) this.#waiting.forgetTurns()
     }
+  }
+
+  /** Runs a further slice of the work that holds the thread. */
+  #continueTurn<T>(owner: WorkOwner, work: () => Promise<T>): Promise<T> {
+    const began = performance.now()
+    const working = Promise.try(work)
+    this.#endSlice(owner, performance.now() - began)
+    return working
   }
 
   /** Adds thread time (ms) that expensive work took after its slice. Nothing else belongs to work in the background. */

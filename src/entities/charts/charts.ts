@@ -1,16 +1,20 @@
 import type { PublicCtx } from '../../accounts/context'
+import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { type RowScope, requireRowScope } from '../../blueprints/permissions'
+import { type RowScope, requireRowScope, rowScopeOf } from '../../blueprints/permissions'
 import type { HttpContext } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { resolveTimeZone } from '../../platform/settings/app-settings'
 import type { Db } from '../../storage/port'
 import { trackChanges } from '../changes/tracked-changes'
+import { estimateRows, thresholds } from '../query/cardinality'
 import { readFairly } from '../query/fair-reads'
 import { requireResolvedLikes } from '../query/like-filter'
 import { countMatching } from '../query/matching-count'
+import type { Query } from '../query/query-parser'
+import { indexWhere, isIndexCondition } from '../query/sql-conditions'
 import type { ResolvedName } from '../query/target'
-import type { ThreadedRead } from '../query/threaded-reads'
+import type { PreparedRead, ThreadedRead } from '../query/threaded-reads'
 import { compareValues } from '../query/value-order'
 import { getQueryString, readConsistently, splitPageOptions, withoutPrivilege } from '../request'
 import { prepareSearch } from '../search/search-index'
@@ -26,6 +30,10 @@ export async function count(originalCtx: PublicCtx, key: string, request: Reques
     name: 'count',
     args: [key],
     receive: (response) => response.json() as Promise<{ count: number }>,
+    prepare: () =>
+      prepareCostlyChart(originalCtx, key, request, (ctx, model) =>
+        parseCountQuery(model, ctx.actor, splitPageOptions(getQueryString(request)).search, zoneResolver(ctx)),
+      ),
   }
   return withChartContext(originalCtx, key, request, threaded, async ({ ctx, db, model, rowScope }) => {
     const parsedQuery = await parseCountQuery(
@@ -89,6 +97,26 @@ function withChartContext<T>(
   )
 }
 
+/** Tells whether a condition leads to few entities, so that the main thread tries to answer the chart. */
+async function prepareCostlyChart(
+  originalCtx: PublicCtx,
+  key: string,
+  request: Request,
+  parse: (ctx: PublicCtx, model: Model) => Promise<Query>,
+): Promise<PreparedRead> {
+  const ctx = withoutPrivilege(originalCtx, request)
+  const model = await getModel(ctx, key)
+  // Whoever may not read is refused for that, whatever the query is.
+  if (!rowScopeOf(model, 'read', ctx.actor)) return { size: 'large' }
+  const { conditions } = await parse(ctx, model)
+  for (const condition of conditions.filter(isIndexCondition).slice(0, MAX_ESTIMATED))
+    if ((await estimateRows(ctx.db, 'entity_index i', indexWhere(condition))) < thresholds.few)
+      return { size: 'unknown' }
+  return { size: 'large' }
+}
+
+const MAX_ESTIMATED = 3 // conditions of a costly chart
+
 const CHART_TYPES = [...AXES_TYPES, 'pie', 'count', 'sum']
 const UNKNOWN_LABEL = 'Unknown'
 
@@ -109,7 +137,12 @@ export function readGroups(
     }
     return response.json() as Promise<ChartResult>
   }
-  const threaded = { name: 'groups', args: [key, names.by, names.needs], receive }
+  const prepare = () =>
+    prepareCostlyChart(originalCtx, key, http.request, async (ctx, model) => {
+      const text = getQueryString(http.request)
+      return (await parseChartQuery(model, ctx.actor, text, names, zoneResolver(ctx))).query
+    })
+  const threaded = { name: 'groups', args: [key, names.by, names.needs], receive, prepare }
   return withChartContext(originalCtx, key, http.request, threaded, (of) => computeGroups(of, http, names))
 }
 

@@ -16,6 +16,8 @@ export const MAX_SKIPPED = 10_000
 const MAX_ROWS_AT_ONCE = 20_000 // rows that are visited without waiting for a turn
 const TURN_MS = 2 // of steps, after which others get their turn
 const MAX_TURNS = 1_000 // of one request, so that no flood of changes delays it for long
+const PLAIN_COUNTS = 16 // of many rows of an index, before columns are read for them
+const PAUSE_MS = 4 // between the steps of a read in the background
 
 const COLUMNS = ['e.identifier', 'e."user"', 'e.workspace', 'e.created', 'e.updated']
 const hasColumn = (target: Target) =>
@@ -88,10 +90,34 @@ export const mayUseColumns = (db: Db, model: Model, rowScope: RowScope, query: Q
 export async function loadColumns(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<boolean> {
   const wanted = find(db, model, rowScope, query)
   if (!db.runInTurn || !wanted || (!countQuery(wanted) && columnLimits.isFirstPlain)) return false
+  return readColumns({ db, model, rowScope, query }, db.runInTurn)
+}
+
+/**
+ * Reads the values that a count depends on in the background, after several counts of the same fields have read many rows of an
+ * index, because entities change between them.
+ */
+export function requestColumns(db: Db, model: Model, rowScope: RowScope, query: Query) {
+  const origin = db.origin ?? db
+  const request = { db: { ...origin, origin }, model, rowScope, query }
+  const wanted = find(request.db, model, rowScope, query)
+  if (!wanted || (countQuery(wanted, 'counts ') + 1) % PLAIN_COUNTS) return
+  const runInPauses = async <T>(work: () => T) => {
+    await Bun.sleep(PAUSE_MS)
+    return work()
+  }
+  // Without columns, counts read the index.
+  readColumns(request, runInPauses).catch(() => {})
+}
+
+type ColumnRequest = { db: Db; model: Model; rowScope: RowScope; query: Query }
+type RunInTurn = NonNullable<Db['runInTurn']>
+
+async function readColumns({ db, model, rowScope, query }: ColumnRequest, runInTurn: RunInTurn): Promise<boolean> {
   await hasTrackingBegun(db.origin!, model)
   for (let turns = 0; turns < MAX_TURNS; turns++) {
     // Found in the turn, because columns may be dropped while it is awaited.
-    const result = await db.runInTurn(() => {
+    const result = await runInTurn(() => {
       const found = find(db, model, rowScope, query)
       return found ? takeSteps(found, model) : 'failed'
     })
@@ -100,9 +126,9 @@ export async function loadColumns(db: Db, model: Model, rowScope: RowScope, quer
   return false
 }
 
-/** Counts a query, and returns how many queries of its fields came before. */
-function countQuery({ columns, targets }: FoundColumns): number {
-  const name = [...new Set(targets.map(targetKey))].sort().join()
+/** Counts a query of a kind, and returns how many queries of its fields came before. */
+function countQuery({ columns, targets }: FoundColumns, kind = ''): number {
+  const name = kind + [...new Set(targets.map(targetKey))].sort().join()
   const count = columns.queryCounts.get(name) ?? 0
   columns.queryCounts.set(name, count + 1)
   return count

@@ -2,7 +2,7 @@ import type { Model } from '../../blueprints/model'
 import { isOfOneOwner, type RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { countRows as countInTable } from '../columns/column-queries'
-import { answerFromColumns } from '../columns/column-reads'
+import { answerFromColumns, requestColumns } from '../columns/column-reads'
 import { noteFieldUse, noteIndexUse } from '../indexing/index-demand'
 import { and, type SqlFragment } from '../store/sql-fragments'
 import { chooseTimeOrderedScan } from './access-path'
@@ -22,12 +22,12 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
   const { conditions, search } = query
   for (const { target } of conditions) if (target.at === 'field') noteFieldUse(model, target.field)
   const counted = findCountedRows(model, rowScope, query)
-  if (counted) return countCompoundRows(db, model, counted)
-  await requestCountedIndex(db, model, rowScope, query)
+  if (!counted) await requestCountedIndex(db, model, rowScope, query)
   const inMemory = await answerFromColumns(db, model, rowScope, query, (table, maxRows) =>
     countInTable(table, { rowScope, conditions }, maxRows),
   )
   if (inMemory !== undefined) return inMemory
+  if (counted) return countCompoundRows(db, model, counted, () => requestColumns(db, model, rowScope, query))
   if (search === undefined && !rowScope.all && rowScope.user !== undefined && isOfOneOwner(rowScope)) {
     const others = await countOthers(db, model, rowScope.user, conditions)
     if (others !== undefined) return (await count(db, model, { all: true }, query)) - others
@@ -42,13 +42,22 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
   return countScan(db, model, await chooseTimeOrderedScan(db, model, rowScope, query), rowScope, conditions)
 }
 
-/** Counts by a compound index alone. */
-async function countCompoundRows(db: Db, model: Model, { index, usedIndex, at, where, without }: CompoundRows) {
+/** Counts by a compound index alone. Calls `onManyRead` when that reads many rows. */
+async function countCompoundRows(
+  db: Db,
+  model: Model,
+  { index, usedIndex, at, where, without }: CompoundRows,
+  onManyRead: () => void,
+) {
   noteIndexUse(model, usedIndex, index.number)
-  const [from, by] = ['entity_index i', VALUE_ORDER]
-  const few = await countFewRows(db, from, where, thresholds.marked)
-  const sorted = few ?? (at && (await countByMarks(db, model, at, where))) ?? (await countRows(db, { from, where, by }))
-  return without ? sorted + (await countRows(db, { from, where: without, by })) : sorted
+  const countAll = async (where: SqlFragment) => {
+    const count = await countRows(db, { from: 'entity_index i', where, by: VALUE_ORDER })
+    if (count > thresholds.few) onManyRead()
+    return count
+  }
+  const few = await countFewRows(db, 'entity_index i', where, thresholds.marked)
+  const sorted = few ?? (at && (await countByMarks(db, model, at, where))) ?? (await countAll(where))
+  return without ? sorted + (await countAll(without)) : sorted
 }
 
 /**

@@ -49,15 +49,7 @@ export async function withThresholds<T>(
 ): Promise<T> {
   const limits = { ...columnLimits }
   Object.assign(thresholds, SIZES[size])
-  // Columns are read although indexes serve a list, too.
-  if (usesColumns)
-    Object.assign(columnLimits, {
-      isFirstPlain: false,
-      besideStep: 100_000,
-      besideInterval: 0,
-      besideAfter: 0,
-      fewRows: SIZES[size].few,
-    })
+  if (usesColumns) Object.assign(columnLimits, { isFirstPlain: false, fewRows: SIZES[size].few })
   else columnLimits.bytes = 0
   try {
     return await work()
