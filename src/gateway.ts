@@ -74,7 +74,7 @@ function respondFromRoute(request: Request, findRead = findDirectRead): Awaitabl
   const answer = read && answerRead(normalized, read)
   const isAnswered = answer !== undefined && !(answer instanceof Promise)
   const response = isAnswered ? complete(answer) : undefined
-  if (read) costlyWork.noteCheapRequest(performance.now() - startedAt)
+  if (read && notes.tenant) costlyWork.noteCheapRequest(notes.tenant, performance.now() - startedAt)
   if (isAnswered) return response!
   startProcessing(request)
   const answering =

@@ -2,6 +2,7 @@ import { yieldToEventLoop } from '../core/event-loop'
 import { FairShare, type ShareLimits } from '../core/fair-share'
 import { readThreadMs, ThreadLoad } from '../core/thread-load'
 import { TurnQueue, type WorkOwner } from '../core/turn-queue'
+import { ThreadShares } from './thread-shares'
 
 export type { WorkOwner }
 
@@ -43,6 +44,7 @@ export class FairQueue {
   #arrivalsSeen = 0
   #othersSeen = 0
   #lastTenant = ''
+  #shares = new ThreadShares()
   /** The time (ms) of slices and of handlers of cheap requests since the thread's clock was last read. */
   #slicedMs = 0
   #cheapMs = 0
@@ -72,9 +74,18 @@ export class FairQueue {
   }
 
   /** Records the time (ms) that the handler of a cheap request took of the thread. */
-  noteCheapRequest(ms: number) {
+  noteCheapRequest(tenant: string, ms: number) {
     this.#cheapMs += ms
+    this.noteUse(tenant, ms)
   }
+
+  /** Records thread time (ms) of a tenant that is in no slice. */
+  noteUse(tenant: string, ms: number) {
+    this.#shares.note(tenant, ms)
+  }
+
+  /** Tells whether a tenant has just used more than its share of the thread. */
+  isAboveShare = (tenant: string) => this.#shares.isExceeded(tenant)
 
   /**
    * Counts a piece of expensive work until the returned function is called. Work that has already begun is counted
@@ -153,6 +164,7 @@ export class FairQueue {
     this.#lastTenant = owner.tenant
     this.#othersSeen = this.#countOthers()
     this.#waiting.charge(owner, ms / TURN_MS - 1)
+    this.#shares.note(owner.tenant, ms)
     this.chargeThreadTime(ms)
   }
 

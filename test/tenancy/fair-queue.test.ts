@@ -122,7 +122,7 @@ test('FairQueue also charges what the thread did beside slices, unless cheap req
     const queue = new FairQueue({ readThreadMs: () => threadMs })
     const arrive = () => {
       // The clock says that the thread has worked for a second.
-      if (!threadMs) queue.noteCheapRequest(cheapMs)
+      if (!threadMs) queue.noteCheapRequest('other', cheapMs)
       threadMs = 1_000
       queue.noteArrival('other')
     }

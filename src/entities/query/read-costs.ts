@@ -1,3 +1,4 @@
+import { costlyWork } from '../../tenancy/fair-queue'
 import { ThreadBudget } from '../../tenancy/thread-budget'
 
 /**
@@ -13,7 +14,13 @@ export const clusterReadMs = { thread: 10 }
 const readBudget = new ThreadBudget(100)
 
 /** Records the thread time (ms) of a read of a tenant that was not costly. */
-export const chargeFreeRead = (tenant: string, ms: number) => readBudget.charge(tenant, ms)
+export function chargeFreeRead(tenant: string, ms: number) {
+  readBudget.charge(tenant, ms)
+  costlyWork.noteUse(tenant, ms)
+}
+
+/** Tells whether cheap reads of a tenant have taken more of the thread than its share. */
+export const isFlood = (tenant: string) => readBudget.isExceeded(tenant) && costlyWork.isAboveShare(tenant)
 
 /** Tells whether a read has taken more of the thread (ms), or waited for the database longer, than cheap reads do. */
 export const isCostlyRead = (tenant: string, threadMs: number, waitedMs: number) =>

@@ -67,6 +67,37 @@ test.each(COSTLY)('%s waits in the queue of its tenant, while a read by identifi
   expect([status, body]).toEqual([200, expected.body])
 })
 
+test('a short list takes turns only while its tenant has used more of the thread than others', async () => {
+  const own = await createFilledFixture()
+  const user = own.as('user')
+  Object.assign(freeReadMs, defaults)
+  try {
+    for (const [ofOthers, mustWait] of [
+      [1, true],
+      [50, false],
+    ] as const) {
+      // Beyond the budget of cheap reads, and in every window.
+      const using = setInterval(() => {
+        chargeFreeRead(own.id, 50)
+        costlyWork.noteUse('another tenant', ofOthers)
+      }, 5)
+      await Bun.sleep(150)
+      const free = occupyQueue(own.id)
+      let answered = false
+      const listed = user.get(`${own.path}?$limit=2`).finally(() => {
+        answered = true
+      })
+      await Bun.sleep(30)
+      clearInterval(using)
+      expect(answered).toBe(!mustWait)
+      await free()
+      expect((await listed).status).toBe(200)
+    }
+  } finally {
+    Object.assign(freeReadMs, { thread: 0, waiting: 0 })
+  }
+})
+
 test('an explained list waits in the queue of its tenant, too', async () => {
   const own = await createFilledFixture()
   const path = `${own.path}?$explain=true&stage=won&worth[$gte]=10`
