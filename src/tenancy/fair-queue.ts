@@ -69,6 +69,7 @@ export class FairQueue {
 
   /** Records that a request of a tenant has arrived. */
   noteArrival(tenant: string, count = 1) {
+    if (count > 0) this.#shares.note(tenant, 0)
     this.#arrivals += count
     this.#arrivalsByTenant.set(tenant, (this.#arrivalsByTenant.get(tenant) ?? 0) + count)
   }
@@ -104,7 +105,7 @@ export class FairQueue {
     const { tenant } = owner
     if (this.#isThreadHeld && this.#turn?.owner === owner && performance.now() < this.#turn.endsAt)
       return this.#continueTurn(owner, work)
-    if (this.#isThreadHeld || this.#isPaused || this.#owedMs >= MAX_UNPAID_MS || this.#running.has(tenant))
+    if (this.#isThreadHeld || this.#isPaused || this.#mustPause() || this.#running.has(tenant))
       await this.#waitForTurn(owner)
     this.#running.add(tenant)
     this.#isThreadHeld = true
@@ -175,7 +176,7 @@ export class FairQueue {
 
   #startNext() {
     if (this.#isThreadHeld || this.#isPaused || !this.#waiting.size) return
-    if (this.#owedMs >= MAX_UNPAID_MS) {
+    if (this.#mustPause()) {
       this.#isPaused = true
       this.#pauseForOthers().then(() => {
         this.#isPaused = false
@@ -185,6 +186,9 @@ export class FairQueue {
     }
     this.#waiting.takeNext(({ tenant }) => !this.#running.has(tenant))?.()
   }
+
+  #mustPause = () =>
+    this.#owedMs >= (this.#shares.isAlone ? (MAX_UNPAID_MS * REPAYMENT_FACTOR) / OWN_REPAYMENT_FACTOR : MAX_UNPAID_MS)
 
   /** Leaves the thread to other requests, for as long as they come and are owed time. */
   async #pauseForOthers() {

@@ -27,6 +27,12 @@ export class ThreadShares {
     return (this.#last.get(tenant) ?? 0) > evenMs * MAX_FACTOR
   }
 
+  /** Whether only one tenant has used the thread of late. */
+  get isAlone(): boolean {
+    this.#startWindow()
+    return this.#current.size <= 1 && this.#last.size <= 1
+  }
+
   #startWindow() {
     const elapsedMs = this.readTime() - this.#startedAt
     if (elapsedMs < WINDOW_MS) return

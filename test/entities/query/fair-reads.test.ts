@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
 import { readFairly } from '../../../src/entities/query/fair-reads'
 import { chargeFreeRead, freeReadMs } from '../../../src/entities/query/read-costs'
 import type { Db } from '../../../src/storage/port'
@@ -67,35 +67,24 @@ test.each(COSTLY)('%s waits in the queue of its tenant, while a read by identifi
   expect([status, body]).toEqual([200, expected.body])
 })
 
-test('a short list takes turns only while its tenant has used more of the thread than others', async () => {
+test('a short list takes a turn only when its tenant is beyond its budget and uses more of the thread than others', async () => {
   const own = await createFilledFixture()
-  const user = own.as('user')
   Object.assign(freeReadMs, defaults)
-  try {
-    for (const [ofOthers, mustWait] of [
-      [1, true],
-      [50, false],
-    ] as const) {
-      // Beyond the budget of cheap reads, and in every window.
-      const using = setInterval(() => {
-        chargeFreeRead(own.id, 50)
-        costlyWork.noteUse('another tenant', ofOthers)
-      }, 5)
-      await Bun.sleep(150)
-      const free = occupyQueue(own.id)
-      let answered = false
-      const listed = user.get(`${own.path}?$limit=2`).finally(() => {
-        answered = true
-      })
-      await Bun.sleep(30)
-      clearInterval(using)
-      expect(answered).toBe(!mustWait)
-      await free()
-      expect((await listed).status).toBe(200)
-    }
-  } finally {
-    Object.assign(freeReadMs, { thread: 0, waiting: 0 })
+  const share = spyOn(costlyWork, 'isAboveShare')
+  const run = spyOn(costlyWork, 'run')
+  const takesTurn = async () => {
+    run.mockClear()
+    expect((await own.as('user').get(`${own.path}?$limit=2`)).status).toBe(200)
+    return run.mock.calls.length > 0
   }
+  share.mockReturnValue(true)
+  expect(await takesTurn()).toBe(false)
+  chargeFreeRead(own.id, 60_000)
+  expect(await takesTurn()).toBe(true)
+  share.mockReturnValue(false)
+  expect(await takesTurn()).toBe(false)
+  for (const spy of [share, run]) spy.mockRestore()
+  Object.assign(freeReadMs, { thread: 0, waiting: 0 })
 })
 
 test('an explained list waits in the queue of its tenant, too', async () => {
