@@ -22,8 +22,8 @@ const TURN_MS = 2 // thread time of a turn; an owner whose slice took longer sit
  * fifths of the thread, however much expensive work there is. What belongs to expensive work without being in a
  * slice, such as its garbage, its input and the rest of its requests, is told by the thread's clock: it is what neither
  * slices nor cheap requests have taken. Tenants take turns with their slices, weighted by the time that these take, and
- * so do the callers of a tenant, which runs one slice at a time. A turn of the event loop has one slice, as what awaits a
- * slice goes on in the same turn; with its next slices, too, until they have taken 2 ms.
+ * so do the callers of a tenant, which runs one slice at a time. A turn of the event loop has one piece of work: its
+ * slice, what awaits that, and its next slices until they have taken 2 ms.
  */
 export class FairQueue {
   #waiting = new TurnQueue<() => void>()
@@ -80,7 +80,7 @@ export class FairQueue {
     this.noteUse(tenant, ms)
   }
 
-  /** Records thread time (ms) of a tenant that is in no slice. */
+  /** Records thread time (ms) of a tenant outside slices. */
   noteUse(tenant: string, ms: number) {
     this.#shares.note(tenant, ms)
   }
@@ -187,6 +187,7 @@ export class FairQueue {
     this.#waiting.takeNext(({ tenant }) => !this.#running.has(tenant))?.()
   }
 
+  /** Tells whether others are owed so much that the next slice waits. Without other tenants, each slice leaves them a turn anyway. */
   #mustPause = () =>
     this.#owedMs >= (this.#shares.isAlone ? (MAX_UNPAID_MS * REPAYMENT_FACTOR) / OWN_REPAYMENT_FACTOR : MAX_UNPAID_MS)
 

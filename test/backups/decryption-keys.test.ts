@@ -5,7 +5,7 @@ import { errorOf } from '../rejections'
 
 const toStream = (text: string) => new Blob([text]).stream()
 
-test('backups with the same passphrase and key file derive the key once, and other passphrases derive their own', async () => {
+test('decryption derives a key once for a passphrase and its key file, and again for another passphrase', async () => {
   const encryption = (await createEncryption('correct horse', []))!
   const content = await encryption.encrypt(toStream('a tenant'))
   const stored = await new Response(content).bytes()

@@ -9,7 +9,7 @@ test.each([
   ['a tenant that used three quarters', { a: 30, b: 10 }, ['a']],
   ['two tenants that left a third one little', { a: 20, b: 20, c: 2 }, ['a', 'b']],
 ] as [string, Record<string, number>, string[]][])(
-  'ThreadShares finds of %s those above an even share',
+  'for %s, ThreadShares finds those above an even share',
   (_, used, above) => {
     let time = 0
     const shares = new ThreadShares(() => time)

@@ -22,7 +22,8 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
   const { conditions, search } = query
   for (const { target } of conditions) if (target.at === 'field') noteFieldUse(model, target.field)
   const counted = findCountedRows(model, rowScope, query)
-  if (!counted) await requestCountedIndex(db, model, rowScope, query)
+  if (counted) noteIndexUse(model, counted.usedIndex, counted.index.number)
+  else await requestCountedIndex(db, model, rowScope, query)
   const inMemory = await answerFromColumns(db, model, rowScope, query, (table, maxRows) =>
     countInTable(table, { rowScope, conditions }, maxRows),
   )
@@ -43,13 +44,7 @@ export async function count(db: Db, model: Model, rowScope: RowScope, query: Que
 }
 
 /** Counts by a compound index alone. Calls `onManyRead` when that reads many rows. */
-async function countCompoundRows(
-  db: Db,
-  model: Model,
-  { index, usedIndex, at, where, without }: CompoundRows,
-  onManyRead: () => void,
-) {
-  noteIndexUse(model, usedIndex, index.number)
+async function countCompoundRows(db: Db, model: Model, { at, where, without }: CompoundRows, onManyRead: () => void) {
   const countAll = async (where: SqlFragment) => {
     const count = await countRows(db, { from: 'entity_index i', where, by: VALUE_ORDER })
     if (count > thresholds.few) onManyRead()

@@ -6,7 +6,7 @@ import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
 import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
 import { hasReaderThreads, hasThread, startThread, ThreadFailed } from '../../tenancy/reader-threads'
-import { COSTLY_READ_LIMITS, chargeFreeRead, clusterReadMs, isCostlyRead, isFlood } from './read-costs'
+import { COSTLY_READ_LIMITS, chargeFreeRead, clusterReadMs, isCostlyRead, isFlooding } from './read-costs'
 import { isKnownCostly, markCostly, type PreparedRead, readThreaded, type ThreadedRead } from './threaded-reads'
 
 /** Ends a read on the main thread, which a reader thread then repeats. */
@@ -190,13 +190,9 @@ async function readHere<T>(
   threaded?: ThreadedRead<T>,
   isProbablyShort = false,
 ): Promise<T> {
-  const isOfFlood = isFlood(ctx.tenant)
-  const reads = new FairReads(
-    ...([ctx, toWorkOwner(ctx, request), request] as const),
-    !!threaded,
-    isOfFlood,
-    isProbablyShort || isOfFlood,
-  )
+  const payer = toWorkOwner(ctx, request)
+  const takesTurns = isFlooding(ctx.tenant)
+  const reads = new FairReads(ctx, payer, request, !!threaded, takesTurns, isProbablyShort || takesTurns)
   try {
     const result = await read(reads.db)
     reads.end()

@@ -19,8 +19,8 @@ export function chargeFreeRead(tenant: string, ms: number) {
   costlyWork.noteUse(tenant, ms)
 }
 
-/** Tells whether cheap reads of a tenant have taken more of the thread than its share. */
-export const isFlood = (tenant: string) => readBudget.isExceeded(tenant) && costlyWork.isAboveShare(tenant)
+/** Tells whether cheap reads of a tenant exceed their budget, and its share of the thread. */
+export const isFlooding = (tenant: string) => readBudget.isExceeded(tenant) && costlyWork.isAboveShare(tenant)
 
 /** Tells whether a read has taken more of the thread (ms), or waited for the database longer, than cheap reads do. */
 export const isCostlyRead = (tenant: string, threadMs: number, waitedMs: number) =>

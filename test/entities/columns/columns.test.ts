@@ -374,7 +374,7 @@ describe.skipIf(!!databaseUrl)('values of entities in memory', () => {
     },
   )
 
-  test('counts that read many rows of an index between changes are answered from memory after some', async () => {
+  test('counts that read many index rows between changes are soon answered from memory', async () => {
     const counted = await createThingsFixture(fields)
     const { as, path, origin, tokens } = counted
     await importThings(
