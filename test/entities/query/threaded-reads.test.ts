@@ -58,6 +58,7 @@ const PATHS = [
   'charts/pie?x=stage&worth[$gte]=10&$count=true&$limit=1',
   'charts/sum?sum=worth&groupBy=stage',
   'charts/count?stage=won&worth[$gte]=11',
+  'charts/count?identifier[$ne]=thing-9',
   'entities/export?format=ndjson&worth[$gte]=10',
   'entities/export?format=csv',
   'entities?secret=x',
@@ -171,7 +172,7 @@ describe('reads that a thread answers', () => {
   test('a thread shows every write that was acknowledged before, and no longer what was deleted', async () => {
     const own = await createFilledFixture()
     const user = own.as('user')
-    const count = async () => (await user.get('/blueprints/things/charts/count?stage=new&worth[$gte]=0')).body.count
+    const count = async () => (await user.get('/blueprints/things/charts/count?stage[$like]=new')).body.count
     expect(await count()).toBe(0)
     for (let written = 1; written <= 40; written++) {
       const created = await user.post(own.path, { name: `New ${written}`, stage: 'new', worth: written })
@@ -186,7 +187,7 @@ describe('reads that a thread answers', () => {
 
   test('a thread reads with the blueprint as it was changed just now', async () => {
     const own = await createFilledFixture()
-    const path = '/blueprints/things/charts/pie?x=stage&worth[$gte]=1'
+    const path = '/blueprints/things/charts/sum?sum=worth&groupBy=stage'
     expect((await own.as('user').get(path)).status).toBe(200)
     const { body } = await own.as('admin').get('/blueprints/things')
     const guarded = fields.map((field) => (field.key === 'worth' ? { ...field, readRoles: ['boss'] } : field))
@@ -301,8 +302,9 @@ describe('reads that a thread answers', () => {
     startThread()
     const sent = spyOn(Worker.prototype, 'postMessage')
     const log = spyOn(logOutput, 'write').mockImplementation(() => {})
-    const path = '/blueprints/things/entities?stage=won&worth[$gte]=20&$count=true&$limit=2&$populate=next'
-    const expected = await withoutThreads(() => own.as('user').get(path))
+    // No index serves it, and its count is not cached yet, so it takes several statements.
+    const path = '/blueprints/things/entities?identifier[$ne]=thing-9&$count=true&$limit=2&$populate=next'
+    const expected = await withoutThreads(() => own.as('user').get(`${path}&updated[$gte]=2000-01-01`))
     const answer = own.as('user').get(path)
     await waitUntil(() => sent.mock.calls.some(([order]) => order.act === 'read'))
     for (const worker of sent.mock.contexts as unknown as Worker[]) worker.terminate()
