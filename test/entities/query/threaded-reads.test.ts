@@ -85,6 +85,18 @@ async function createFilledFixture() {
   return own
 }
 
+/** Ends the threads that earlier reads have started. */
+async function endThreads({ tenant, origin }: Awaited<ReturnType<typeof createFilledFixture>>) {
+  const { idleMs } = readerThreads
+  readerThreads.idleMs = 10
+  const read = { name: 'count', args: ['things'], isStreamed: false, actor: undefined, url: origin, headers: [] }
+  const countInThread = () => readInThread({ ...read, place: tenant.place! }, new AbortController().signal)
+  // Each thread reads once more, because the last read decides how long it stays idle.
+  await Promise.allSettled([countInThread(), countInThread()])
+  await waitUntil(() => countThreads() === 0)
+  readerThreads.idleMs = idleMs
+}
+
 async function withoutThreads<T>(work: () => Promise<T>): Promise<T> {
   readerThreads.count = 0
   return work().finally(() => {
@@ -299,6 +311,7 @@ describe('reads that a thread answers', () => {
 
   test('a read whose thread dies meanwhile is repeated here', async () => {
     const own = await createFilledFixture()
+    await endThreads(own)
     startThread()
     const sent = spyOn(Worker.prototype, 'postMessage')
     const log = spyOn(logOutput, 'write').mockImplementation(() => {})
@@ -320,18 +333,10 @@ describe('reads that a thread answers', () => {
     const own = await createFilledFixture()
     const read = async () => (await own.as('user').get(`/blueprints/things/${PATHS[3]}`)).body
     const expected = await read()
-    const { idleMs } = readerThreads
-    readerThreads.idleMs = 10
-    const request = { isStreamed: false, place: own.tenant.place!, actor: undefined, url: own.origin, headers: [] }
-    const countInThread = () =>
-      readInThread({ name: 'count', args: ['things'], ...request }, new AbortController().signal)
     for (let round = 0; round < 3; round++) {
       expect(await read()).toEqual(expected)
-      // Each thread reads once more, as those that other tests have used wait longer.
-      await Promise.allSettled([countInThread(), countInThread()])
-      await waitUntil(() => countThreads() === 0)
+      await endThreads(own)
     }
-    readerThreads.idleMs = idleMs
     expect(await read()).toEqual(expected)
     expect(countThreads()).toBe(1)
   })
@@ -340,14 +345,7 @@ describe('reads that a thread answers', () => {
     'the first costly read goes on where it is, beside others in threads, and leaves a thread for the next',
     async () => {
       const own = await createFilledFixture()
-      const { idleMs } = readerThreads
-      readerThreads.idleMs = 10
-      const request = { isStreamed: false, place: own.tenant.place!, actor: undefined, url: own.origin, headers: [] }
-      const countInThread = () =>
-        readInThread({ name: 'count', args: ['things'], ...request }, new AbortController().signal)
-      await Promise.allSettled([countInThread(), countInThread()])
-      await waitUntil(() => countThreads() === 0)
-      readerThreads.idleMs = idleMs
+      await endThreads(own)
       const sent = spyOn(Worker.prototype, 'postMessage')
       const reads = () => sent.mock.calls.filter(([order]) => order.act === 'read').length
       const read = (n: number) =>
