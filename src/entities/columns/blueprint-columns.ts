@@ -15,6 +15,8 @@ const ENTITIES_PER_STEP = 50 // of those that changed; more are read in steps
 const MIN_VALUE_BYTES = 1 << 18
 const MAX_QUERY_COUNTS = 1_000
 const REFUSED_MS = 60_000 // until what takes too much room is looked at again
+const WANTED_MS = 5_000 // for which targets of a query are read together with those of others
+const MAX_WANTED = 8
 
 /** Reads the values of some targets of all entities, by time. */
 type Scan = { targets: Target[]; columns: Column[]; after: [created: number, seq: number]; read: number }
@@ -31,6 +33,8 @@ export class BlueprintColumns {
   readonly queryCounts = new BoundedMap<string, number>(MAX_QUERY_COUNTS)
   #table: ColumnTable | undefined
   #targets = new Map<string, Target>()
+  /** The targets of the latest queries that lacked columns, and when these came. */
+  #wanted = new BoundedMap<string, { target: Target; at: number }>(MAX_WANTED)
   #scan: Scan | undefined
   #sorting: Generator<void, void> | undefined
   #backlog: Backlog | undefined
@@ -97,6 +101,11 @@ export class BlueprintColumns {
   /** Tells whether a target has texts of which the columns have only the beginning, so that their order is unknown. */
   hasLongTexts = (target: Target) => !!this.#table?.columns.get(targetKey(target))?.hasLongTexts
 
+  /** Notes that a query needs these targets, so that one pass reads those of all queries that wait. */
+  want(targets: Target[]) {
+    for (const target of targets) this.#wanted.set(targetKey(target), { target, at: performance.now() })
+  }
+
   /** Takes a step of a few ms towards having these targets. */
   step(db: Db, model: Model, targets: Target[], limits: StepLimits): StepResult {
     if (this.refuses(targets)) return 'failed'
@@ -125,7 +134,7 @@ export class BlueprintColumns {
       }
     }
     this.#table ??= new ColumnTable(position)
-    const missing = new Map(targets.map((one) => [targetKey(one), one]))
+    const missing = new Map([...this.#listWanted(), ...targets].map((one) => [targetKey(one), one]))
     const scan: Scan = { targets: [], columns: [], after: [Number.MIN_SAFE_INTEGER, 0], read: 0 }
     for (const [key, target] of missing) {
       if (isCreated(target) || this.#table.columns.has(key)) continue
@@ -135,6 +144,13 @@ export class BlueprintColumns {
     }
     this.#scan = scan
     return 'more'
+  }
+
+  #listWanted() {
+    const since = performance.now() - WANTED_MS
+    return [...this.#wanted.values()].flatMap(({ target, at }) =>
+      at < since || this.refuses([target]) ? [] : [target],
+    )
   }
 
   #scanOn(db: Db, model: Model, { rows: limit, maxBytes }: StepLimits): StepResult {

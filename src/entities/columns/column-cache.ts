@@ -94,6 +94,12 @@ export function dropIdleColumns(idleMs = IDLE_MS) {
   idleTimer = undefined
 }
 
+/** Tells whether queries of a blueprint are being answered from memory. */
+export const areColumnsInUse = (db: Db, { _id }: Model) => {
+  const columns = columnsByDb.get(db)?.get(_id)
+  return !!columns?.bytes && performance.now() - columns.usedAt < IN_USE_MS
+}
+
 /** Waits while requests read columns of a database, unless that takes until a moment (`performance.now()`). */
 export async function waitForColumns(db: Db, deadline: number) {
   while (performance.now() < Math.min(deadline, (lastSteps.get(db) ?? 0) + BETWEEN_STEPS_MS)) await Bun.sleep(POLL_MS)

@@ -76,7 +76,7 @@ export function shouldUseColumns(db: Db, model: Model, rowScope: RowScope, query
   const found = query.skip > MAX_SKIPPED ? undefined : find({ ...db, origin: db.origin ?? db }, model, rowScope, query)
   // Without the position, as in a request whose statements are traced, the database has to answer.
   if (!found || !readPositionAtOnce(found.origin, model.key)) return false
-  return found.columns.has(found.targets) || countQuery(found) > 1 || !columnLimits.isFirstPlain
+  return found.columns.has(found.targets) || noteQuery(found) > 0 || !columnLimits.isFirstPlain
 }
 
 /** Tells whether columns can answer a query, once they are read. */
@@ -89,7 +89,7 @@ export const mayUseColumns = (db: Db, model: Model, rowScope: RowScope, query: Q
  */
 export async function loadColumns(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<boolean> {
   const wanted = find(db, model, rowScope, query)
-  if (!db.runInTurn || !wanted || (!countQuery(wanted) && columnLimits.isFirstPlain)) return false
+  if (!db.runInTurn || !wanted || (!noteQuery(wanted) && columnLimits.isFirstPlain)) return false
   return readColumns({ db, model, rowScope, query }, db.runInTurn)
 }
 
@@ -124,6 +124,12 @@ async function readColumns({ db, model, rowScope, query }: ColumnRequest, runInT
     if (result !== 'more') return result === 'done'
   }
   return false
+}
+
+/** Notes a query whose values may have to be read, and returns how many queries of its fields came before. */
+function noteQuery(found: FoundColumns): number {
+  found.columns.want(found.targets)
+  return countQuery(found)
 }
 
 /** Counts a query of a kind, and returns how many queries of its fields came before. */

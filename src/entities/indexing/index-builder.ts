@@ -11,7 +11,7 @@ import { PROPAGATION_MS, writeInvalidating } from '../../tenancy/cache'
 import { SliceSize } from '../../tenancy/slice-size'
 import type { Tenant } from '../../tenancy/tenants'
 import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
-import { waitForColumns } from '../columns/column-cache'
+import { areColumnsInUse, waitForColumns } from '../columns/column-cache'
 import { INSERT_INDEX_ROW } from '../store/rows'
 import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { requireFreshBlueprint, StaleBlueprint } from '../write/constraints'
@@ -21,6 +21,8 @@ import { SortedRows } from './sorted-rows'
 
 const ENTITIES_PER_READ = 500
 const COLUMNS_WAIT_MS = 3_000 // a pass, for queries that wait for columns, which need no index meanwhile
+/** Queries that columns answer have the thread so many times as long as a slice took, but not longer than this (ms). */
+const [PAUSE_FACTOR, MAX_PAUSE_MS] = [2, 50]
 const READS_PER_PASS = 100 // whose rows are in memory together
 const [MIN_ROWS_PER_WRITE, MAX_ROWS_PER_WRITE] = [64, 4_096] // rows that one write inserts or deletes
 const MIN_ROWS_PER_REMOTE_WRITE = 1_024 // fewer rows take as long, because of the round trips
@@ -102,16 +104,18 @@ async function buildNext(
     await waitForColumns(db, deadline)
     const next = await findSliceEnd(db, end, upto)
     if (next === undefined) break
+    const began = performance.now()
     // `|| ''` keeps SQLite from scanning the blueprint's index for each slice.
     rows.add(await read(db, fragment("e.seq > ? and e.seq <= ? and e.blueprint || '' = ?", end, next, model.code)))
     end = next
-    await db.yieldToOthers()
+    await pauseForColumns(leased, model, performance.now() - began)
   }
   if (end === done) return false
   for (let isLast = false; !isLast; ) {
     leased.signal.throwIfAborted()
     const taken = rows.take(size.rows)
     isLast = taken.length < size.rows
+    let heldMs = 0
     await writeInBackground(
       leased,
       async (tx) => {
@@ -124,11 +128,19 @@ async function buildNext(
             number,
           ])
       },
-      (ms) => size.record(taken.length, ms),
+      (ms) => {
+        heldMs = ms
+        size.record(taken.length, ms)
+      },
     )
+    await pauseForColumns(leased, model, heldMs)
   }
   return true
 }
+
+/** Gives the thread to others, and for longer while columns answer the queries that need the index. */
+const pauseForColumns = ({ db }: Tenant, model: Model, sliceMs: number) =>
+  areColumnsInUse(db, model) ? Bun.sleep(Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * sliceMs)) : db.yieldToOthers()
 
 /** A slice has entities of all blueprints, because SQLite would sort those of one blueprint for each slice. */
 async function findSliceEnd(db: Tenant['db'], from: number, upto: number): Promise<number | undefined> {
