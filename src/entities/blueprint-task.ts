@@ -4,12 +4,16 @@ import { Problem } from '../core/problem'
 import { type Lease, withLease } from '../jobs/with-lease'
 import { Busy, StorageFull } from '../storage/errors'
 import type { Db } from '../storage/port'
+import { costlyWork } from '../tenancy/fair-queue'
 import { getTenant, type Tenant } from '../tenancy/tenants'
 
 const LEASE_MS = 10_000 // ms until another process continues after a crash
 const RETRY_MS = 1_000 // ms until the next attempt after a failure
 /** How long (ms) an index waits for the read that asked for it, which goes on without it. */
 export const INDEXING_DELAY_MS = 250
+/** How long (ms) the build of an index waits for costly reads, which go on without it and would take longer beside it. */
+const COSTLY_READS_WAIT_MS = 3_000
+const POLL_MS = 20
 
 type BlueprintWork = (tenant: Tenant, leased: Tenant & Lease, key: string) => Promise<void>
 
@@ -49,6 +53,17 @@ export function createBlueprintTask(name: string, errorCode: string, run: Bluepr
     const tenant = await getTenant(id)
     const outcome = await withLease(tenant, `${name} ${key}`, (leased) => run(tenant, leased, key), { ttlMs: LEASE_MS })
     return outcome.state === 'done' ? undefined : outcome.state === 'taken' ? outcome.left : RETRY_MS
+  }
+}
+
+/** Returns a function that waits while costly reads of a tenant run, but no longer than for the first seconds. */
+export function createReadsWait(
+  tenant: string,
+  { signal, maxMs = COSTLY_READS_WAIT_MS }: { signal?: AbortSignal; maxMs?: number } = {},
+): () => Promise<void> {
+  const deadline = performance.now() + maxMs
+  return async () => {
+    while (performance.now() < deadline && costlyWork.hasWork(tenant) && !signal?.aborted) await Bun.sleep(POLL_MS)
   }
 }
 

@@ -50,7 +50,10 @@ export async function list(originalCtx: PublicCtx, key: string, request: Request
     originalCtx,
     request,
     (db) => readConsistently(ctx, key, (model) => readList(originalCtx, ctx, db, model, request)),
-    { name: 'list', args: [key], receive: (response) => response, prepare: () => prepareCostlyList(ctx, key, request) },
+    {
+      ...{ name: 'list', args: [key], receive: (response) => response },
+      prepare: (hasBegun) => prepareCostlyList(ctx, key, request, hasBegun),
+    },
   )
 }
 
@@ -58,7 +61,12 @@ export async function list(originalCtx: PublicCtx, key: string, request: Request
  * Tells whether a compound index leads to the page of a list, so that few rows are read. Otherwise it asks for the index,
  * without which only some lists are read at once.
  */
-async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request): Promise<PreparedRead> {
+async function prepareCostlyList(
+  ctx: PublicCtx,
+  key: string,
+  request: Request,
+  hasBegun: boolean,
+): Promise<PreparedRead> {
   const model = await getModel(ctx, key)
   // Whoever may not read is refused for that, whatever the query is.
   const rowScope = rowScopeOf(model, 'read', ctx.actor)
@@ -70,7 +78,7 @@ async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request):
     const { words } = await prepareSearch(ctx, model, query)
     return { size: words === undefined ? 'unknown' : 'large' }
   }
-  if (shouldUseColumns(ctx.db, model, rowScope, query)) return { size: 'small' }
+  if (shouldUseColumns(ctx.db, model, rowScope, query, { isCounted: hasBegun })) return { size: 'small' }
   const rows = query.likes.length ? undefined : findCompoundRows(model, rowScope, query)
   // If the first rows of an index in order of time do not fill the page, those that would be counted are sorted.
   const needsCounted = query.count || (rows?.rest && rows.index.order === null)
@@ -86,7 +94,7 @@ async function prepareCostlyList(ctx: PublicCtx, key: string, request: Request):
   }
   const isMissing = async () => !hasCompoundIndex(await getModel(ctx, key), missing)
   const end = await beginUnindexedRead(`${ctx.tenant} ${model._id} ${partsKey(missing)}`, isMissing, request.signal)
-  return end ? { size: 'large', end } : prepareCostlyList(ctx, key, request)
+  return end ? { size: 'large', end } : prepareCostlyList(ctx, key, request, true)
 }
 
 /** Returns whether few rows are passed and few entities shown, with those of relations. */

@@ -97,6 +97,9 @@ export class FairQueue {
     return this.#slots.reserve(owner, 1, limits)
   }
 
+  /** Tells whether a tenant has expensive work that was given a slot. */
+  hasWork = (tenant: string) => this.#slots.countOf(tenant).running > 0
+
   /**
    * Runs a slice of work when it is the caller's turn. Its synchronous part counts as thread time; with `whole` all of
    * it does, for work that waits for nothing else.

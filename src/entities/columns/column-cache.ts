@@ -55,15 +55,6 @@ export function noteColumnUse(db: Db, columns: BlueprintColumns) {
   idleTimer ??= setInterval(() => dropIdleColumns(), IDLE_MS).unref()
 }
 
-const lastSteps = new WeakMap<Db, number>()
-const [BETWEEN_STEPS_MS, POLL_MS] = [150, 50]
-
-/** Notes that columns of a database are being read, and makes room for them. */
-export function makeRoom(db: Db, loading: BlueprintColumns) {
-  lastSteps.set(db, performance.now())
-  keepWithinLimit(loading)
-}
-
 /**
  * Makes room for columns that have grown: drops those that were unused for longest, then those of another tenant that takes more
  * than half, or else these.
@@ -98,9 +89,4 @@ export function dropIdleColumns(idleMs = IDLE_MS) {
 export const areColumnsInUse = (db: Db, { _id }: Model) => {
   const columns = columnsByDb.get(db)?.get(_id)
   return !!columns?.bytes && performance.now() - columns.usedAt < IN_USE_MS
-}
-
-/** Waits while requests read columns of a database, unless that takes until a moment (`performance.now()`). */
-export async function waitForColumns(db: Db, deadline: number) {
-  while (performance.now() < Math.min(deadline, (lastSteps.get(db) ?? 0) + BETWEEN_STEPS_MS)) await Bun.sleep(POLL_MS)
 }

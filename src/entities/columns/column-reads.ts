@@ -5,7 +5,7 @@ import type { Db } from '../../storage/port'
 import { hasTrackingBegun, readPositionAtOnce } from '../changes/tracked-changes'
 import type { Query } from '../query/query-parser'
 import { hasLongBound, isText, type Target, targetKey } from '../query/target'
-import { columnStatistics, findColumns, keepWithinLimit, makeRoom, noteColumnUse } from './column-cache'
+import { columnStatistics, findColumns, keepWithinLimit, noteColumnUse } from './column-cache'
 import { scopeTargets } from './column-conditions'
 import { columnLimits } from './column-limits'
 import type { TooManyRows } from './column-queries'
@@ -71,12 +71,22 @@ function openColumns(db: Db, model: Model, rowScope: RowScope, query: Query): Co
   return found!.columns.refuses(found!.targets) ? undefined : table
 }
 
-/** Tells whether columns can answer a query, and costly queries of its fields have come before. */
-export function shouldUseColumns(db: Db, model: Model, rowScope: RowScope, query: Query): boolean {
+/**
+ * Tells whether columns can answer a query, and costly queries of its fields have come before. `isCounted` says that the query
+ * itself was counted, because its read has begun.
+ */
+export function shouldUseColumns(
+  db: Db,
+  model: Model,
+  rowScope: RowScope,
+  query: Query,
+  { isCounted = false } = {},
+): boolean {
   const found = query.skip > MAX_SKIPPED ? undefined : find({ ...db, origin: db.origin ?? db }, model, rowScope, query)
   // Without the position, as in a request whose statements are traced, the database has to answer.
   if (!found || !readPositionAtOnce(found.origin, model.key)) return false
-  return found.columns.has(found.targets) || noteQuery(found) > 0 || !columnLimits.isFirstPlain
+  if (found.columns.has(found.targets) || !columnLimits.isFirstPlain) return true
+  return (isCounted ? (found.columns.queryCounts.get(fieldsOf(found)) ?? 0) - 1 : noteQuery(found)) > 0
 }
 
 /** Tells whether columns can answer a query, once they are read. */
@@ -133,12 +143,14 @@ function noteQuery(found: FoundColumns): number {
 }
 
 /** Counts a query of a kind, and returns how many queries of its fields came before. */
-function countQuery({ columns, targets }: FoundColumns, kind = ''): number {
-  const name = kind + [...new Set(targets.map(targetKey))].sort().join()
-  const count = columns.queryCounts.get(name) ?? 0
-  columns.queryCounts.set(name, count + 1)
+function countQuery(found: FoundColumns, kind = ''): number {
+  const name = kind + fieldsOf(found)
+  const count = found.columns.queryCounts.get(name) ?? 0
+  found.columns.queryCounts.set(name, count + 1)
   return count
 }
+
+const fieldsOf = ({ targets }: FoundColumns) => [...new Set(targets.map(targetKey))].sort().join()
 
 type FoundColumns = NonNullable<ReturnType<typeof find>>
 
@@ -157,6 +169,6 @@ function step({ origin, columns, targets }: FoundColumns, model: Model, rows: nu
     maxRows: columnLimits.rows,
     maxBytes: columnLimits.bytes / 3,
   })
-  makeRoom(origin, columns)
+  keepWithinLimit(columns)
   return result
 }

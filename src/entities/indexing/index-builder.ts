@@ -10,8 +10,8 @@ import { writeInBackground } from '../../tenancy/background-write'
 import { PROPAGATION_MS, writeInvalidating } from '../../tenancy/cache'
 import { SliceSize } from '../../tenancy/slice-size'
 import type { Tenant } from '../../tenancy/tenants'
-import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
-import { areColumnsInUse, waitForColumns } from '../columns/column-cache'
+import { createBlueprintTask, createReadsWait, INDEXING_DELAY_MS } from '../blueprint-task'
+import { areColumnsInUse } from '../columns/column-cache'
 import { INSERT_INDEX_ROW } from '../store/rows'
 import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { requireFreshBlueprint, StaleBlueprint } from '../write/constraints'
@@ -20,7 +20,6 @@ import { compoundReader, type EntityRow, fieldReader, type ReadRows, STATE_SQL }
 import { SortedRows } from './sorted-rows'
 
 const ENTITIES_PER_READ = 500
-const COLUMNS_WAIT_MS = 3_000 // a pass, for queries that wait for columns, which need no index meanwhile
 /** Queries that columns answer have the thread so many times as long as a slice took, but not longer than this (ms). */
 const [PAUSE_FACTOR, MAX_PAUSE_MS] = [2, 50]
 const READS_PER_PASS = 100 // whose rows are in memory together
@@ -73,9 +72,12 @@ const isRetiring = ({ state, read }: UnreadyIndex) => state === 'retiring' || (s
 /** Adds the rows of all existing entities, and then marks the index as ready. Writers add the rows of later entities. */
 async function build(leased: Tenant & Lease, model: Model, number: number, read: ReadRows) {
   const size = createSliceSize(leased)
-  for (let hasMore = true; hasMore; ) hasMore = await buildNext(leased, model, number, read, size)
+  const waitForReads = createReadsWait(leased.tenant, leased)
+  for (let hasMore = true; hasMore; ) hasMore = await buildNext(leased, model, { number, read, size, waitForReads })
   await changeState(leased, model, [{ number, state: 'building' }], 'ready')
 }
+
+type Build = { number: number; read: ReadRows; size: SliceSize; waitForReads(): Promise<void> }
 
 /**
  * Indexes the next entities, from where the last process stopped. Rows are read without holding the writer, and sorted, so that
@@ -84,9 +86,7 @@ async function build(leased: Tenant & Lease, model: Model, number: number, read:
 async function buildNext(
   leased: Tenant & Lease,
   model: Model,
-  number: number,
-  read: ReadRows,
-  size: SliceSize,
+  { number, read, size, waitForReads }: Build,
 ): Promise<boolean> {
   const { db } = leased
   const [progress] = await db.query('select done, upto from field_indexes where blueprint = ? and number = ?', [
@@ -98,10 +98,9 @@ async function buildNext(
   const changed = await ChangedEntities.sinceNow(db, model.key)
   const rows = new SortedRows()
   let end = done
-  const deadline = performance.now() + COLUMNS_WAIT_MS
   for (let reads = 0; reads < READS_PER_PASS; reads++) {
     leased.signal.throwIfAborted()
-    await waitForColumns(db, deadline)
+    await waitForReads()
     const next = await findSliceEnd(db, end, upto)
     if (next === undefined) break
     const began = performance.now()

@@ -223,9 +223,9 @@ async function readPrepared<T>(
   hasBegun: boolean,
 ): Promise<T> {
   const leaveQueue = costlyWork.acquireSlot(toWorkOwner(ctx, request), COSTLY_READ_LIMITS)
-  const { size, end } = await (threaded.prepare?.() ?? Promise.resolve<PreparedRead>({ size: 'large' })).finally(
-    leaveQueue,
-  )
+  const { size, end } = await (
+    threaded.prepare?.(hasBegun) ?? Promise.resolve<PreparedRead>({ size: 'large' })
+  ).finally(leaveQueue)
   const answer = async () => {
     // No time limit, because other processes may use the CPU.
     if (size === 'small') return readHere(ctx, request, read)

@@ -18,8 +18,8 @@ export type ThreadedRead<T> = {
   name: string
   args: string[]
   receive(response: Response): T | Promise<T>
-  /** Prepares the read when another one of its shape was costly. */
-  prepare?(): Promise<PreparedRead>
+  /** Prepares the read when another one of its shape was costly, or when it became costly itself (`hasBegun`). */
+  prepare?(hasBegun: boolean): Promise<PreparedRead>
 }
 
 /**

@@ -7,7 +7,7 @@ import { writeInBackground } from '../../tenancy/background-write'
 import { cached } from '../../tenancy/cache'
 import { SliceSize } from '../../tenancy/slice-size'
 import type { Tenant } from '../../tenancy/tenants'
-import { createBlueprintTask, INDEXING_DELAY_MS } from '../blueprint-task'
+import { createBlueprintTask, createReadsWait, INDEXING_DELAY_MS } from '../blueprint-task'
 import { STATE_SQL } from '../indexing/index-rows'
 import type { Query } from '../query/query-parser'
 import { fragment, oneOf, toChunks } from '../store/sql-fragments'
@@ -70,8 +70,10 @@ async function buildIndex(tenant: Tenant, model: Model, signal?: AbortSignal) {
   const reader = new WordReader(tenant, model, signal)
   const min = tenant.place?.cluster ? MIN_ENTITIES_PER_REMOTE_WRITE : MIN_ENTITIES_PER_WRITE
   const size = new SliceSize(min, MAX_ENTITIES_PER_WRITE)
+  const waitForReads = createReadsWait(tenant.tenant, { signal })
   for (let hasMore = true; hasMore; ) {
     signal?.throwIfAborted()
+    await waitForReads()
     hasMore = await indexNextEntities(tenant, model, reader, size)
   }
 }
