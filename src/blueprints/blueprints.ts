@@ -172,7 +172,7 @@ export async function assertEmpty(db: Db, key: string) {
 async function assertUnchanged(db: Db, key: string, request: HttpContext['request']) {
   const { version, updated } = blueprints
   const row = await db.select({ version, updated }).from(blueprints).where(eq(blueprints.key, key)).get()
-  assertIfMatch(request, row ? etagOf(row.version, row.updated) : notFound('blueprint'))
+  assertIfMatch(request.headers.get('if-match'), row ? etagOf(row.version, row.updated) : notFound('blueprint'))
 }
 
 const notEmptyProblem = (message: string) => new Problem(409, 'BLUEPRINT_NOT_EMPTY', message)

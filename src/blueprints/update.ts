@@ -68,7 +68,7 @@ async function resolveIntent(ctx: Ctx, key: string, input: BlueprintChange, answ
   let validated: Definition | undefined
   for (const until = performance.now() + MAX_UPDATE_WAIT_MS; ; ) {
     const before = (await findBlueprintRow(ctx, key)) ?? notFound('blueprint')
-    assertIfMatch(answer.request, etagOf(before.version, before.updated))
+    assertIfMatch(answer.request.headers.get('if-match'), etagOf(before.version, before.updated))
     const wanted: Definition = { ...applyRenames(before.definition, parts.fields), ...parts }
     const alteration = diffDefinitions(before.definition, wanted)
     // Validation may take a second, which a long wait must not repeat.

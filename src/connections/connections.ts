@@ -125,7 +125,7 @@ const listUrls = ({ url, apiUrl }: Row['metadata']) => [
 /** Returns the connection. @throws 404, 412 when it has changed since the caller read it */
 async function getForUpdate(db: Pick<Db, 'select'>, id: string, { request }: HttpContext) {
   const row = await getConnection(db, id)
-  assertIfMatch(request, etagOf(row.version, row.updated))
+  assertIfMatch(request.headers.get('if-match'), etagOf(row.version, row.updated))
   return row
 }
 

@@ -112,7 +112,7 @@ const getBlock = async (db: Db, id: string) =>
 /** Returns the block. @throws 404, 412 when it has changed since the caller read it */
 async function getForUpdate(db: Db, id: string, { request }: HttpContext) {
   const row = await getBlock(db, id)
-  assertIfMatch(request, etagOf(row.version, row.updated))
+  assertIfMatch(request.headers.get('if-match'), etagOf(row.version, row.updated))
   return row
 }
 

@@ -106,7 +106,7 @@ const getComponent = async (db: Db, name: string) =>
 /** Returns the component. @throws 404, 412 when it has changed since the caller read it */
 async function getForUpdate(db: Db, name: string, { request }: HttpContext) {
   const row = await getComponent(db, name)
-  assertIfMatch(request, etagOf(row.component.version, row.component.updated))
+  assertIfMatch(request.headers.get('if-match'), etagOf(row.component.version, row.component.updated))
   return row
 }
 

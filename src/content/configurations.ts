@@ -130,7 +130,7 @@ export async function remove(ctx: Ctx, key: string, answer: HttpContext) {
     throw new Problem(409, 'CONFIGURATION_NEEDED', 'This configuration cannot be deleted. Update it instead.')
   await writeInvalidatingCache(ctx, async (tx, vault) => {
     const row = (await findByKey(tx, key)) ?? notFound('configuration')
-    assertIfMatch(answer.request, etagOfRow(row))
+    assertIfMatch(answer.request.headers.get('if-match'), etagOfRow(row))
     await tx.delete(configurations).where(eq(configurations._id, row._id))
     if (key === AUTH_CONFIGURATION) await storeSecrets(tx, vault, {})
   })
@@ -155,7 +155,7 @@ async function writeMetadata(
     for (;;) {
       const existing = await findByKey(ctx.db, key)
       const before = existing ?? (isServerConfiguration(key) ? defaultConfiguration(key, 0) : notFound('configuration'))
-      assertIfMatch(answer.request, etagOfRow(existing))
+      assertIfMatch(answer.request.headers.get('if-match'), etagOfRow(existing))
       const full = mergeMetadata(key, before.metadata, sent, basePath)
       const moved = key === AUTH_CONFIGURATION ? listMovedSecrets(before.metadata, full, basePath) : []
       if (moved.length) badRequest(...moved)

@@ -1,8 +1,8 @@
 import { Problem } from './problem'
+import type { HttpContext } from './response-headers'
 
-/** The part of a route's context that an operation needs to read and set headers. */
-export type HttpContext = { request: Request; set: { headers: ResponseHeaders } }
-type ResponseHeaders = Record<string, string | number | string[] | undefined>
+/** TRANSITION */
+export type { HttpContext } from './response-headers'
 
 /**
  * Returns the ETag of one version of a record. `updated` distinguishes it from an earlier record with the same id,
@@ -16,9 +16,8 @@ export const setEtag = ({ set }: HttpContext, etag: string) => void Object.assig
 /** Forbids caches to store the response, for responses that contain a secret. */
 export const setNoStore = ({ set }: HttpContext) => void Object.assign(set.headers, { 'cache-control': 'no-store' })
 
-/** @throws 412 VERSION_MISMATCH when `If-Match` names another version */
-export function assertIfMatch({ headers }: Request, etag: string) {
-  const ifMatch = headers.get('if-match')
+/** @throws 412 VERSION_MISMATCH when a change is meant for another version, as `If-Match` says */
+export function assertIfMatch(ifMatch: string | null | undefined, etag: string) {
   if (ifMatch && !includesEtag(ifMatch, etag))
     throw new Problem(412, 'VERSION_MISMATCH', 'The resource has changed since you read it. Read it again, then retry.')
 }

@@ -1,8 +1,6 @@
 import type { Ctx } from '../accounts/context'
 import { scopesAllow } from '../accounts/permissions'
-import type { HttpContext } from '../core/etag'
 import { isRejection, notFound, Problem } from '../core/problem'
-import { disableIdleTimeout } from '../tenancy/client-connection'
 import { type DefinitionFiles, parseFiles, toResourcePath } from './definition-files'
 import { kinds } from './kinds'
 import type { EntityImpact, KindName, PlannedResource, StoredResource } from './kinds/definition-kind'
@@ -44,8 +42,7 @@ export async function diff(ctx: Ctx, { secrets, ...input }: DiffInput) {
  * @throws 400 MISSING_SECRETS, and what `diff` and any change that can be judged beforehand throw, before anything is
  * changed; else what the first change that fails throws: its details have the changes that are made
  */
-export async function push(ctx: Ctx, input: PushInput, { request }: Pick<HttpContext, 'request'>) {
-  disableIdleTimeout(request)
+export async function push(ctx: Ctx, input: PushInput) {
   const plan = await planPush(ctx, input)
   if (plan.missingSecrets.length) throw missingSecretsProblem(plan.missingSecrets)
   const ids = new Map(plan.resources.map(({ kind, label, id }) => [`${kind} ${label}`, id]))
@@ -118,20 +115,21 @@ async function applyChange(ctx: Ctx, change: PlannedChange, ids: Map<string, str
   const key = `${kindName} ${label}`
   const id = ids.get(key)
   if (!definition) {
-    await kind.remove(ctx, before!.id, { pruneData, answer: await openAnswer(ctx, change) })
+    await kind.remove(ctx, before!.id, { pruneData, ifMatch: await readUnchanged(ctx, change) })
     ids.delete(key)
     return null
   }
   const toId = (target: KindName, reference: string) => ids.get(`${target} ${reference}`) ?? reference
   const input = { ...(kind.mapReferences?.(definition, toId) ?? definition), [kind.nameKey]: name }
   if (id === undefined) {
-    const created = (await kind.create(ctx, input, emptyAnswer())) ?? notFound(kindName)
+    const created = (await kind.create(ctx, input)) ?? notFound(kindName)
     ids.set(key, created.id)
     return readVersion(created, change, ids)
   }
-  const answer = await openAnswer(ctx, change)
-  if (await kind.change(ctx, id, input, { before: before?.stored ?? {}, answer })) return null
-  return readVersion((await kind.read(ctx, id, emptyAnswer())) ?? notFound(kindName), change, ids)
+  const ifMatch = await readUnchanged(ctx, change)
+  if (await kind.change(ctx, id, input, { before: before?.stored ?? {}, ifMatch })) return null
+  const { value } = await kind.read(ctx, id)
+  return readVersion(value ?? notFound(kindName), change, ids)
 }
 
 /** Returns the version of what is stored now, which may differ from what was sent, such as in the case of a currency. */
@@ -143,18 +141,12 @@ function readVersion(stored: StoredResource, { kind, label, name }: PlannedChang
   return version
 }
 
-const emptyAnswer = (etag?: unknown): HttpContext => ({
-  request: new Request('http://localhost/', { headers: typeof etag === 'string' ? { 'if-match': etag } : {} }),
-  set: { headers: {} },
-})
-
-/** Returns the context of a write that is refused when somebody changes the resource meanwhile. @throws 412 */
-async function openAnswer(ctx: Ctx, change: PlannedChange): Promise<HttpContext> {
-  if (!change.before) return emptyAnswer()
-  const answer = emptyAnswer()
-  const current = await kinds[change.kind].read(ctx, change.before.id, answer)
-  if (!current || !Bun.deepEquals(current.definition, change.before.stored)) throw changedProblem(change, change.before)
-  return emptyAnswer(answer.set.headers.etag)
+/** Returns the version of a resource that nobody has changed since the push began. @throws 412 */
+async function readUnchanged(ctx: Ctx, change: PlannedChange): Promise<string | undefined> {
+  if (!change.before) return
+  const { value, version } = await kinds[change.kind].read(ctx, change.before.id)
+  if (!value || !Bun.deepEquals(value.definition, change.before.stored)) throw changedProblem(change, change.before)
+  return version
 }
 
 async function assessImpact(ctx: Ctx, { kind, before, definition }: PlannedChange): Promise<EntityImpact | undefined> {

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { uploadGuard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { disableIdleTimeout } from '../tenancy/client-connection'
 import { diff, push } from './push'
 import { DefinitionDiff, DefinitionDiffResult, DefinitionPush, DefinitionPushResult, Definitions } from './shapes'
 import { readDefinitions } from './tenant-definitions'
@@ -30,7 +31,8 @@ export const definitionRoutes = new Elysia({ prefix: '/definitions', tags: ['def
       description: 'Nothing is changed. Values of secrets are compared only for callers who may push.',
     },
   })
-  .post('/push', ({ ctx, body, request }) => push(ctx, body, { request }), {
+  .post('/push', ({ ctx, body }) => push(ctx, body), {
+    beforeHandle: ({ request }) => disableIdleTimeout(request),
     can: 'privileged',
     costly: true,
     addsData: true,

@@ -27,12 +27,11 @@ export const OPERATOR: Actor = {
 /** Returns a tenant of the data here. @throws 404 TENANT_NOT_FOUND */
 export async function openLocalTarget(tenant: string): Promise<DefinitionTarget> {
   const ctx = { ...(await getTenant(tenant)), actor: OPERATOR }
-  const request = new Request('http://localhost/')
   return {
     id: `tenant ${tenant}`,
     read: () => readDefinitions(ctx),
     diff: (input) => diff(ctx, input),
-    push: (input) => push(ctx, input, { request }),
+    push: (input) => push(ctx, input),
   }
 }
 

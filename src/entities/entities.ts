@@ -299,6 +299,6 @@ function assertWritable(
   request: Request,
 ) {
   const row = requireWritable(model, stored, rowScope, ctx)
-  assertIfMatch(request, etagOf(row.version, row.updated, model.form))
+  assertIfMatch(request.headers.get('if-match'), etagOf(row.version, row.updated, model.form))
   return row
 }

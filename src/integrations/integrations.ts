@@ -201,7 +201,7 @@ export const getIntegration = async (db: Pick<Db, 'select'>, id: string): Promis
 /** Returns the integration. @throws 404, 412 when it has changed since the caller read it */
 async function getForUpdate(db: Pick<Db, 'select'>, id: string, { request }: HttpContext) {
   const row = await getIntegration(db, id)
-  assertIfMatch(request, etagOf(row.version, row.updated))
+  assertIfMatch(request.headers.get('if-match'), etagOf(row.version, row.updated))
   return row
 }
 

@@ -129,7 +129,7 @@ export const getLambda = async (db: Db, id: string): Promise<Row> =>
 /** Returns the lambda. @throws 404, 412 when it has changed since the caller read it */
 export async function getForUpdate(db: Db, id: string, { request }: HttpContext): Promise<Row> {
   const row = await getLambda(db, id)
-  assertIfMatch(request, etagOf(row.lambda.revision, row.lambda.updated))
+  assertIfMatch(request.headers.get('if-match'), etagOf(row.lambda.revision, row.lambda.updated))
   return row
 }
 

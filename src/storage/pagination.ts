@@ -1,9 +1,9 @@
 import { asc, desc, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { t } from 'elysia'
-import type { HttpContext } from '../core/etag'
 import { badRequest, type FieldError } from '../core/problem'
 import { listParameter, parseList } from '../core/query-lists'
+import { type HttpContext, type ListPage, sendPage } from '../core/response-headers'
 import { isTrue, parseOptional } from '../core/shapes'
 import { conditionAfter, type OrderKey, toCursor } from './keyset'
 
@@ -134,65 +134,53 @@ const toOrderBy = (column: SQLiteColumn, descending: boolean) => {
   return column.notNull ? direction : sql`${direction} nulls last`
 }
 
-/**
- * Returns a page's rows. Sets `X-Limit` to the largest page when more was requested, `Link` to the next page, and
- * `X-Total-Count` when it was requested.
- */
-export async function respondWithPage<Row>(
-  { request: { url }, set }: HttpContext,
-  { limit, clamped, number, count }: Page,
+/** Returns a page of the rows that `applyPage` read; `count` returns how many rows the whole list has. */
+export const toListPage = async <Row>(
+  { limit, clamped, number, count: isCounted }: Page,
   rows: Row[],
-  total: () => Promise<number>,
-): Promise<Row[]> {
-  const { headers } = set
-  if (clamped) headers['x-limit'] = `${limit}`
-  if (count) headers['x-total-count'] = `${await total()}`
-  if (limit && rows.length > limit) headers.link = toNextLink(url, { page: `${number + 1}` })
-  return rows.slice(0, limit)
-}
+  count: () => Promise<number>,
+): Promise<ListPage<Row>> => ({
+  items: rows.slice(0, limit),
+  ...(clamped && { maxLimit: limit }),
+  ...(isCounted && { total: await count() }),
+  ...(limit && rows.length > limit ? { next: { page: `${number + 1}` } } : {}),
+})
 
 /**
- * Returns a page of a list whose new rows come first. `Link` contains the cursor of its last row, so the next page
- * starts right after it.
+ * Returns a page of a list whose new rows come first. The next page begins after the last row of this one, so that no row
+ * comes twice.
  */
-export async function respondWithGrowingPage<Row extends Record<string, unknown>, Shown>(
-  context: HttpContext,
+export async function toGrowingListPage<Row extends Record<string, unknown>, Shown>(
   page: Page,
   rows: Row[],
-  total: () => Promise<number>,
+  count: () => Promise<number>,
   serialize: (row: Row) => Shown,
-): Promise<Shown[]> {
-  const { headers } = context.set
-  const pageRows = rows.slice(0, page.limit)
-  const last = pageRows.at(-1)
-  if (page.clamped) headers['x-limit'] = `${page.limit}`
-  if (page.count) headers['x-total-count'] = `${await total()}`
-  if (last && rows.length > page.limit)
-    headers.link = toNextLink(context.request.url, { $after: toCursor(page.keys, last), page: undefined })
-  return pageRows.map(serialize)
+): Promise<ListPage<Shown>> {
+  const { items, next, ...others } = await toListPage(page, rows, count)
+  const last = items.at(-1)
+  return {
+    ...{ ...others, items: items.map(serialize) },
+    ...(next && last && { next: { $after: toCursor(page.keys, last), page: undefined } }),
+  }
 }
 
-function toNextLink(url: string, changes: Record<string, string | undefined>) {
-  const [path = '', search] = url.slice(url.indexOf('/', 8)).split('?')
-  const next = new URLSearchParams(search)
-  for (const [name, value] of Object.entries(changes))
-    if (value === undefined) next.delete(name)
-    else next.set(name, value)
-  return `<${path}?${next}>; rel="next"`
-}
+/** Returns a page of other items, which `serialize` makes of its items. */
+export const mapItems = <Item, Shown>(
+  { items, ...others }: ListPage<Item>,
+  serialize: (item: Item) => Shown,
+): ListPage<Shown> => ({ ...others, items: items.map(serialize) })
 
 const SCAN_CHUNK_ROWS = 500
 
 /**
- * Returns a page of the rows of a query that a filter in code accepts, and sets the headers of `respondWithPage`. Reads
- * the rows in order, chunk by chunk; to the end only when they are counted.
+ * Returns a page of the rows of a query that a filter in code accepts. Reads the rows in order, chunk by chunk; to the end only
+ * when they are counted.
  */
-export async function respondWithFilteredPage<Row>(
-  answer: HttpContext,
+export async function readFilteredPage<Row>(
   page: Page,
   createQuery: () => UnorderedQuery<PromiseLike<Row[]>>,
   filter: (rows: Row[]) => Row[] | Promise<Row[]>,
-): Promise<Row[]> {
+): Promise<ListPage<Row>> {
   const { limit, offset, order, count } = page
   const rows: Row[] = []
   let total = 0
@@ -201,7 +189,7 @@ export async function respondWithFilteredPage<Row>(
     const chunk = await query.limit(SCAN_CHUNK_ROWS).offset(at)
     for (const row of await filter(chunk)) if (total++ >= offset && rows.length <= limit) rows.push(row)
     if (chunk.length < SCAN_CHUNK_ROWS || (rows.length > limit && !count))
-      return respondWithPage(answer, page, rows, async () => total)
+      return toListPage(page, rows, async () => total)
   }
 }
 
@@ -230,3 +218,18 @@ export function parseSelect(select: string | undefined, fields: readonly string[
     badRequest({ path: 'select', message: `There is no field "${unknown}". Use one of: ${fields.join(', ')}.` })
   return names && new Set(names)
 }
+
+/** TRANSITION: for verbs that still write headers. */
+export const respondWithPage = async <Row>(http: HttpContext, page: Page, rows: Row[], total: () => Promise<number>) =>
+  sendPage(http, toListPage(page, rows, total))
+export const respondWithGrowingPage = async <Row extends Record<string, unknown>, Shown>(
+  http: HttpContext,
+  page: Page,
+  rows: Row[],
+  total: () => Promise<number>,
+  serialize: (row: Row) => Shown,
+) => sendPage(http, toGrowingListPage(page, rows, total, serialize))
+export const respondWithFilteredPage = async <Row>(
+  http: HttpContext,
+  ...args: Parameters<typeof readFilteredPage<Row>>
+): Promise<Row[]> => sendPage(http, readFilteredPage(...args))

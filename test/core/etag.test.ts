@@ -26,8 +26,8 @@ test('setEtag adds the header ETag and keeps the other headers', () => {
 
 test('assertIfMatch accepts the current ETag and refuses any other with 412 VERSION_MISMATCH', () => {
   for (const wanted of [etag, `"x", ${etag}`, `"x",${etag},"y"`, '*', ...compressed])
-    expect(() => assertIfMatch(requestWith({ 'if-match': wanted }), etag), wanted).not.toThrow()
-  expect(() => assertIfMatch(requestWith({}), etag)).not.toThrow()
+    expect(() => assertIfMatch(wanted, etag), wanted).not.toThrow()
+  expect(() => assertIfMatch(undefined, etag)).not.toThrow()
   const others = [
     '"x"',
     etagOf(2, at),
@@ -42,7 +42,7 @@ test('assertIfMatch accepts the current ETag and refuses any other with 412 VERS
     etag.replace(/"$/, `${suffix}"`),
   )
   for (const wanted of [...others, ...suffixed, etag.replace(/^"/, '"W/'), `${etag}-gzip`, '-gzip', '"-gzip"', 'W/'])
-    expect(() => assertIfMatch(requestWith({ 'if-match': wanted }), etag), wanted).toThrow(
+    expect(() => assertIfMatch(wanted, etag), wanted).toThrow(
       expect.objectContaining({ status: 412, code: 'VERSION_MISMATCH' }),
     )
 })

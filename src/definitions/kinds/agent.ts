@@ -3,7 +3,7 @@ import { AgentChange, NewAgent } from '../../ai/shapes'
 import { badRequest } from '../../core/problem'
 import { validateTarget } from '../../integrations/targets'
 import { ECHO_SOURCE_ID } from '../../integrations/targets/ai'
-import { defineKind } from './definition-kind'
+import { asList, asVersioned, defineKind, invent } from './definition-kind'
 import { mapTargetReferences, plannedReferences, withoutStoreIds, withStoreIdsOf } from './target-references'
 
 const DEFAULTS = { active: true, description: '', tools: [], roles: [], workspaceRoles: [] }
@@ -20,8 +20,8 @@ export const agent = defineKind({
   shape: NewAgent,
   defaults: DEFAULTS,
   mapReferences: mapTargetReferences,
-  list: agents.list,
-  get: agents.get,
+  list: asList(agents.list),
+  get: asVersioned(agents.get),
   toStored({ _id, name, created: _, updated: __, ...definition }) {
     const stated = Object.entries(withoutStoreIds(definition)).filter(([, value]) => value !== undefined)
     return { id: _id, name, fallback: 'agent', definition: Object.fromEntries(stated) }
@@ -32,10 +32,10 @@ export const agent = defineKind({
     const errors = await validateTarget(referable, { kind: 'ai', ...target, sourceId: source })
     if (errors.length) badRequest(...errors)
   },
-  create: agents.create,
-  async change(ctx, id, { name = null, ...input }, { answer }) {
-    const target = withStoreIdsOf(input, await agents.get(ctx, id, answer))
-    return agents.change(ctx, id, { ...CLEARED, ...DEFAULTS, ...target, name }, answer)
+  create: asVersioned(agents.create),
+  async change(ctx, id, { name = null, ...input }, { ifMatch }) {
+    const target = withStoreIdsOf(input, await agents.get(ctx, id, invent()))
+    return agents.change(ctx, id, { ...CLEARED, ...DEFAULTS, ...target, name }, invent(ifMatch))
   },
-  remove: (ctx, id, { answer }) => agents.remove(ctx, id, answer),
+  remove: (ctx, id, { ifMatch }) => agents.remove(ctx, id, invent(ifMatch)),
 })

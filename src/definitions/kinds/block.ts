@@ -1,6 +1,6 @@
 import * as blocks from '../../content/blocks'
 import { NewBlock } from '../../content/shapes'
-import { defineKind } from './definition-kind'
+import { asList, asVersioned, defineKind, invent } from './definition-kind'
 
 const RAW = { raw: 'true' }
 const DEFAULTS = { description: '', contentType: 'content' as const }
@@ -12,8 +12,8 @@ export const block = defineKind({
   sharesNames: true,
   shape: NewBlock,
   defaults: DEFAULTS,
-  list: (ctx, query, answer) => blocks.list(ctx, { ...query, ...RAW }, answer),
-  get: (ctx, id, answer) => blocks.get(ctx, id, RAW, answer),
+  list: asList((ctx, query, answer) => blocks.list(ctx, { ...query, ...RAW }, answer)),
+  get: asVersioned((ctx, id: string, answer) => blocks.get(ctx, id, RAW, answer)),
   toStored: ({ _id, name, description, content, contentType }) => ({
     ...{ id: _id, name, definition: { description, content, contentType } },
   }),
@@ -21,7 +21,7 @@ export const block = defineKind({
     const { content, contentType } = { ...DEFAULTS, ...(before?.stored as Partial<typeof input>) }
     if (input.content !== content || input.contentType !== contentType) await blocks.validateNew(ctx, input)
   },
-  create: (ctx, input, answer) => blocks.create(ctx, input, RAW, answer),
-  change: (ctx, id, input, { answer }) => blocks.update(ctx, id, { ...DEFAULTS, ...input }, RAW, answer),
-  remove: (ctx, id, { answer }) => blocks.remove(ctx, id, answer),
+  create: asVersioned((ctx, input: typeof NewBlock.static, answer) => blocks.create(ctx, input, RAW, answer)),
+  change: (ctx, id, input, { ifMatch }) => blocks.update(ctx, id, { ...DEFAULTS, ...input }, RAW, invent(ifMatch)),
+  remove: (ctx, id, { ifMatch }) => blocks.remove(ctx, id, invent(ifMatch)),
 })

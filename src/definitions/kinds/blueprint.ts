@@ -1,8 +1,7 @@
 import * as blueprints from '../../blueprints/blueprints'
 import { type Field, NewBlueprint } from '../../blueprints/shapes'
 import * as updates from '../../blueprints/update'
-import type { HttpContext } from '../../core/etag'
-import { type Definition, defineKind } from './definition-kind'
+import { asList, asVersioned, type Definition, defineKind, invent } from './definition-kind'
 
 type BlueprintDefinition = Definition & { fields: Field[] }
 
@@ -38,15 +37,13 @@ export const blueprint = defineKind({
     return { details, isRename: renames.length > 0 && details.length === renames.length }
   },
   async assessImpact(ctx, key, after) {
-    const answer: HttpContext = { request: new Request('http://localhost/'), set: { headers: {} } }
     const change = after ? { ...DEFAULTS, ...(after as BlueprintDefinition) } : {}
-    const { entities, problems } = await updates.dryRun(ctx, key, change, answer)
+    const { entities, problems } = await updates.dryRun(ctx, key, change, invent())
     return { entities, details: problems.map(({ message }) => message) }
   },
   async validate(ctx, { key, name: _, description: __, ...definition }, { before }) {
     if (!before) return blueprints.validateNew(definition)
-    const answer: HttpContext = { request: new Request('http://localhost/'), set: { headers: {} } }
-    const { problems } = await updates.dryRun(ctx, key, { ...DEFAULTS, ...definition }, answer)
+    const { problems } = await updates.dryRun(ctx, key, { ...DEFAULTS, ...definition }, invent())
     if (problems.length) throw updates.toProblem(updates.toChangeError(problems))
   },
   async validateRemoval(ctx, key, { pruneData, remaining }) {
@@ -58,19 +55,19 @@ export const blueprint = defineKind({
     if (pointing) throw blueprints.pointedToProblem(pointing.label)
     await blueprints.assertEmpty(ctx.db, key)
   },
-  list: blueprints.list,
-  get: blueprints.get,
+  list: asList(blueprints.list),
+  get: asVersioned(blueprints.get),
   toStored: ({ key, name, description, fields, ...parts }) => {
     const { permissions, permissionScope, limitations, computed, dispatchers, history = false } = parts
     const rules = { permissions, permissionScope, limitations, computed, dispatchers, history }
     return { id: key, name: key, definition: { name, description, fields, ...rules } }
   },
-  create: blueprints.create,
-  async change(ctx, key, { key: _, ...definition }, { answer }) {
-    const { status } = await updates.update(ctx, key, { ...DEFAULTS, ...definition }, answer)
+  create: asVersioned(blueprints.create),
+  async change(ctx, key, { key: _, ...definition }, { ifMatch }) {
+    const { status } = await updates.update(ctx, key, { ...DEFAULTS, ...definition }, invent(ifMatch))
     return { isUnderWay: status === 202 }
   },
-  remove: (ctx, key, { pruneData, answer }) => blueprints.remove(ctx, key, pruneData, answer),
+  remove: (ctx, key, { pruneData, ifMatch }) => blueprints.remove(ctx, key, pruneData, invent(ifMatch)),
 })
 
 const fieldsOf = ({ fields }: Definition) => fields as Field[]

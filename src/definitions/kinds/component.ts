@@ -1,7 +1,7 @@
 import * as components from '../../content/components'
 import { compileContent } from '../../content/components'
 import { NewComponent } from '../../content/shapes'
-import { defineKind } from './definition-kind'
+import { asList, asVersioned, defineKind, invent } from './definition-kind'
 
 /** A component. Its name is its identifier unless another one is given. */
 export const component = defineKind({
@@ -14,8 +14,8 @@ export const component = defineKind({
     ...definition,
     ...(componentName !== name && { componentName }),
   }),
-  list: components.list,
-  get: components.get,
+  list: asList(components.list),
+  get: asVersioned(components.get),
   toStored: ({ _id, identifier, componentName, description, content, requiredProps }) => ({
     id: _id,
     name: identifier,
@@ -24,8 +24,8 @@ export const component = defineKind({
   async validate(ctx, { content }, { before }) {
     if (content !== before?.stored.content) await compileContent(ctx, content)
   },
-  create: components.create,
-  change: (ctx, id, { identifier, componentName = identifier, ...input }, { answer }) =>
-    components.update(ctx, id, { description: '', requiredProps: [], ...input, componentName }, answer),
-  remove: (ctx, id, { answer }) => components.remove(ctx, id, answer),
+  create: asVersioned(components.create),
+  change: (ctx, id, { identifier, componentName = identifier, ...input }, { ifMatch }) =>
+    components.update(ctx, id, { description: '', requiredProps: [], ...input, componentName }, invent(ifMatch)),
+  remove: (ctx, id, { ifMatch }) => components.remove(ctx, id, invent(ifMatch)),
 })

@@ -8,7 +8,7 @@ import { templateSettings } from '../../platform/mail/template-settings'
 import { APP_CONFIGURATION } from '../../platform/settings/app-configuration'
 import { toProviderSecretRef } from '../../platform/settings/provider-secrets'
 import { openSecret } from '../../platform/vault/vault'
-import { type Definition, defineKind, replaceKeys } from './definition-kind'
+import { asList, asVersioned, type Definition, defineKind, invent, replaceKeys } from './definition-kind'
 
 const DEFAULTS = { public: false, kind: '', description: '', metadata: {} }
 
@@ -31,8 +31,8 @@ export const configuration = defineKind({
       return { ...provider, ...(secret !== undefined && { clientSecret: secret }) }
     }),
   isKept: ({ name }) => name === APP_CONFIGURATION,
-  list: configurations.list,
-  get: configurations.get,
+  list: asList(configurations.list),
+  get: asVersioned(configurations.get),
   async toStored({ key, public: isPublic, kind, description, metadata }, ctx) {
     if (key === templateSettings.key) return
     const definition = { public: isPublic, kind, description, metadata }
@@ -51,14 +51,14 @@ export const configuration = defineKind({
     await configurations.validate(ctx, { key, public: isPublic, metadata: others })
     mergeMetadata(key, (before?.stored.metadata as Definition | undefined) ?? {}, metadata, '/metadata')
   },
-  create: configurations.create,
-  change(ctx, key, { key: _, ...change }, { before, answer }) {
+  create: asVersioned(configurations.create),
+  change(ctx, key, { key: _, ...change }, { before, ifMatch }) {
     // The secret of a provider is kept when it is left out, and cleared when it is null.
     const { metadata, ...input } = mapProviders(change, (provider) => ({ clientSecret: null, ...provider }))
     const replaced = replaceKeys(before.metadata as Definition, metadata)
-    return configurations.update(ctx, key, { ...DEFAULTS, ...input, metadata: replaced }, answer)
+    return configurations.update(ctx, key, { ...DEFAULTS, ...input, metadata: replaced }, invent(ifMatch))
   },
-  remove: (ctx, key, { answer }) => configurations.remove(ctx, key, answer),
+  remove: (ctx, key, { ifMatch }) => configurations.remove(ctx, key, invent(ifMatch)),
 })
 
 const isObject = (value: unknown): value is Definition =>

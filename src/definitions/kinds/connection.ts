@@ -5,7 +5,7 @@ import { mayKeepSecret } from '../../connections/secret-address'
 import { readSecrets } from '../../connections/secrets'
 import { NewConnection } from '../../connections/shapes'
 import { Problem } from '../../core/problem'
-import { type Definition, defineKind, mapTexts, replaceKeys } from './definition-kind'
+import { asList, asVersioned, type Definition, defineKind, invent, mapTexts, replaceKeys } from './definition-kind'
 
 /** A connection to another server. Its secrets are in `authentication`, as in the API. */
 export const connection = defineKind({
@@ -20,23 +20,23 @@ export const connection = defineKind({
   }),
   mayKeepSecret: ([secret = ''], before, after) =>
     mayKeepSecret(before.kind as KindName, secret, toMetadata(before), toMetadata(after)),
-  list: connections.list,
-  get: connections.get,
+  list: asList(connections.list),
+  get: asVersioned(connections.get),
   async toStored({ _id, name, kind, labels, metadata, secrets }, ctx) {
     const authentication = await readAuthentication(ctx, _id, secrets)
     return { id: _id, name, definition: { kind, labels, metadata, authentication } }
   },
   validate: (_ctx, input, { before }) => connections.validate(input, before?.stored.metadata as Definition | undefined),
-  create: connections.create,
-  change(ctx, id, { name, kind, labels = [], metadata, authentication }, { before, answer }) {
+  create: asVersioned(connections.create),
+  change(ctx, id, { name, kind, labels = [], metadata, authentication }, { before, ifMatch }) {
     const input = {
       ...{ name, kind, labels },
       metadata: replaceKeys(before.metadata as Definition, metadata),
       authentication: replaceKeys(before.authentication as Definition, authentication),
     }
-    return connections.change(ctx, id, input, answer)
+    return connections.change(ctx, id, input, invent(ifMatch))
   },
-  remove: (ctx, id, { answer }) => connections.remove(ctx, id, answer),
+  remove: (ctx, id, { ifMatch }) => connections.remove(ctx, id, invent(ifMatch)),
 })
 
 const toMetadata = ({ metadata = {} }: Definition) => metadata as Definition

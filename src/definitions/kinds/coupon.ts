@@ -1,7 +1,7 @@
 import { parseIsoDateTime, toIsoString } from '../../core/clock'
 import * as coupons from '../../payments/coupons/coupons'
 import { NewCoupon } from '../../payments/shapes'
-import { defineKind } from './definition-kind'
+import { asList, defineKind } from './definition-kind'
 
 const DEFAULTS = {
   ...{ currency: null, maxRedemptions: null, validFrom: null, validUntil: null },
@@ -32,8 +32,8 @@ export const coupon = defineKind({
   }),
   isArchived: true,
   isKept: ({ definition }) => definition.isActive === false,
-  list: coupons.list,
-  get: (ctx, id) => coupons.get(ctx, id),
+  list: asList(coupons.list),
+  get: async (ctx, id) => ({ value: await coupons.get(ctx, id) }),
   toStored({ _id, code, currentRedemptions: _, created: __, updated: ___, ...definition }) {
     return { id: _id, name: code, definition }
   },
@@ -41,7 +41,7 @@ export const coupon = defineKind({
     // Without a currency, a fixed one has the default currency, which the same push may change.
     if (input.currency || input.discountType !== 'fixed') await coupons.validate(ctx, input)
   },
-  create: coupons.create,
+  create: async (ctx, input) => ({ value: await coupons.create(ctx, input) }),
   change: (ctx, id, input) => coupons.change(ctx, id, { ...DEFAULTS, ...input }),
   remove: (ctx, id) => coupons.remove(ctx, id),
 })

@@ -1,6 +1,6 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Ctx } from '../../accounts/context'
-import type { HttpContext } from '../../core/etag'
+import type { HttpContext, IfMatch, ListPage } from '../../core/response-headers'
 import { parseWithShape } from '../../core/shapes'
 import type { ListQuery } from '../../storage/pagination'
 
@@ -81,14 +81,18 @@ type KindRules = {
    * after the removal. @throws what `remove` throws
    */
   validateRemoval?(ctx: Ctx, id: string, options: { pruneData: boolean; remaining: PlannedResource[] }): Promise<void>
-  remove(ctx: Ctx, id: string, options: { pruneData: boolean; answer: HttpContext }): Promise<unknown>
+  /** @throws 412 when the resource has another version */
+  remove(ctx: Ctx, id: string, options: { pruneData: boolean } & IfMatch): Promise<unknown>
 }
+
+/** A resource, and its version if changes of it can be conditional. */
+type Read<Item> = { value: Item; version?: string }
 
 type KindOperations<Shape extends TObject, Item> = {
   /** What the API accepts for a new resource. */
   shape: Shape
-  list(ctx: Ctx, query: ListQuery, answer: HttpContext): Promise<Item[]>
-  get(ctx: Ctx, id: string, answer: HttpContext): Promise<Item>
+  list(ctx: Ctx, query: ListQuery): Promise<Pick<ListPage<Item>, 'items'>>
+  get(ctx: Ctx, id: string): Promise<Read<Item>>
   /** Returns undefined for an item that is not of this kind. */
   toStored(item: Item, ctx: Ctx): StoredResource | undefined | Promise<StoredResource | undefined>
   /**
@@ -97,13 +101,13 @@ type KindOperations<Shape extends TObject, Item> = {
    * @throws what `create` and `change` throw
    */
   validate?(ctx: Ctx, input: Static<Shape>, options: ValidationOptions): unknown
-  create(ctx: Ctx, input: Static<Shape>, answer: HttpContext): Promise<Item>
+  create(ctx: Ctx, input: Static<Shape>): Promise<Read<Item>>
   /** Makes the resource what `after` says. Returns whether entities are still being changed. */
   change(
     ctx: Ctx,
     id: string,
     after: Static<Shape>,
-    options: { before: Definition; answer: HttpContext },
+    options: { before: Definition } & IfMatch,
   ): Promise<{ isUnderWay: boolean } | unknown>
 }
 
@@ -112,19 +116,14 @@ export type DefinitionKind = KindRules & {
   shape: TObject
   /** Returns all resources of this kind, oldest first. */
   listAll(ctx: Ctx): Promise<StoredResource[]>
-  /** Returns a resource, and sets its ETag. @throws 404 */
-  read(ctx: Ctx, id: string, answer: HttpContext): Promise<StoredResource | undefined>
+  /** Returns a resource and its version. @throws 404 */
+  read(ctx: Ctx, id: string): Promise<Read<StoredResource | undefined>>
   /** Checks a resource as it will be created or changed. @throws what the API does */
   validate(ctx: Ctx, input: Definition, options: ValidationOptions): Promise<void>
   /** Creates a resource and returns it. `input` has its name. @throws what the API does */
-  create(ctx: Ctx, input: Definition, answer: HttpContext): Promise<StoredResource | undefined>
+  create(ctx: Ctx, input: Definition): Promise<StoredResource | undefined>
   /** Changes a resource. Returns whether its entities are still being changed. @throws what the API does */
-  change(
-    ctx: Ctx,
-    id: string,
-    input: Definition,
-    options: { before: Definition; answer: HttpContext },
-  ): Promise<boolean>
+  change(ctx: Ctx, id: string, input: Definition, options: { before: Definition } & IfMatch): Promise<boolean>
 }
 
 /** Returns a kind whose operations take any definition; its shape checks it first. */
@@ -143,8 +142,7 @@ export const defineKind = <Shape extends TObject, Item>({
   async listAll(ctx) {
     const resources: StoredResource[] = []
     for (let page = 1; ; page++) {
-      const answer: HttpContext = { request: new Request('http://localhost/'), set: { headers: {} } }
-      const items = await list(ctx, { limit: `${PAGE_SIZE}`, page: `${page}`, sort: 'created' }, answer)
+      const { items } = await list(ctx, { limit: `${PAGE_SIZE}`, page: `${page}`, sort: 'created' })
       for (const item of items) {
         const resource = await toStored(item, ctx)
         if (resource) resources.push(resource)
@@ -152,11 +150,14 @@ export const defineKind = <Shape extends TObject, Item>({
       if (items.length < PAGE_SIZE) return resources
     }
   },
-  read: async (ctx, id, answer) => toStored(await get(ctx, id, answer), ctx),
+  async read(ctx, id) {
+    const { value, version } = await get(ctx, id)
+    return { value: await toStored(value, ctx), version }
+  },
   async validate(ctx, input, options) {
     await validate?.(ctx, parseWithShape(shape, input), options)
   },
-  create: async (ctx, input, answer) => toStored(await create(ctx, parseWithShape(shape, input), answer), ctx),
+  create: async (ctx, input) => toStored((await create(ctx, parseWithShape(shape, input))).value, ctx),
   async change(ctx, id, input, options) {
     const result = await change(ctx, id, parseWithShape(shape, input), options)
     return !!(result as { isUnderWay?: boolean } | undefined)?.isUnderWay
@@ -177,3 +178,19 @@ export function mapTexts(value: unknown, map: MapSecret, path: string[] = []): u
   const entries = Object.entries(value).map(([key, part]) => [key, mapTexts(part, map, [...path, key])] as const)
   return Object.fromEntries(entries.filter(([, part]) => part !== undefined))
 }
+
+/** TRANSITION: adapters of verbs that still write headers. */
+export const invent = (ifMatch?: string | null): HttpContext => ({
+  request: new Request('http://localhost/', { headers: ifMatch ? { 'if-match': ifMatch } : {} }),
+  set: { headers: {} },
+})
+export const asList =
+  <Item, Query>(list: (ctx: Ctx, query: Query, answer: HttpContext) => Promise<Item[]>) =>
+  async (ctx: Ctx, query: Query) => ({ items: await list(ctx, query, invent()) })
+export const asVersioned =
+  <Item, Input>(verb: (ctx: Ctx, input: Input, answer: HttpContext) => Promise<Item>) =>
+  async (ctx: Ctx, input: Input) => {
+    const answer = invent()
+    const value = await verb(ctx, input, answer)
+    return { value, version: answer.set.headers.etag as string | undefined }
+  }

@@ -3,7 +3,7 @@ import * as integrations from '../../integrations/integrations'
 import { NewIntegration } from '../../integrations/shapes'
 import { validateTarget } from '../../integrations/targets'
 import { parseTarget, parseTrigger, prefixPaths } from '../../integrations/validation'
-import { type Definition, defineKind } from './definition-kind'
+import { asList, asVersioned, type Definition, defineKind, invent } from './definition-kind'
 import { mapTargetReferences, plannedReferences, withoutStoreIds, withStoreIdsOf } from './target-references'
 
 const DEFAULTS = { active: true, guest: false, roles: [], workspaceRoles: [], plugin: null }
@@ -20,8 +20,8 @@ export const integration = defineKind({
     target: mapTargetReferences(target as Definition, map),
     ...(typeof plugin === 'string' && { plugin: map('plugin', plugin) }),
   }),
-  list: integrations.list,
-  get: integrations.get,
+  list: asList(integrations.list),
+  get: asVersioned(integrations.get),
   toStored({ _id, name, active, guest, trigger, target, roles, workspaceRoles, plugin }) {
     if (trigger.kind === 'chat' && target.kind === 'ai') return
     const fallback = trigger.kind === 'tool' ? trigger.name : `${trigger.kind}-${target.kind}`
@@ -36,13 +36,13 @@ export const integration = defineKind({
     const errors = await validateTarget(plannedReferences(planned), parsed)
     if (errors.length) badRequest(...prefixPaths('/target', errors))
   },
-  create: integrations.create,
-  change: (ctx, id, { name = null, ...input }, { answer }) =>
+  create: asVersioned(integrations.create),
+  change: (ctx, id, { name = null, ...input }, { ifMatch }) =>
     integrations.change(
       ctx,
       id,
       ({ target }) => ({ ...DEFAULTS, ...input, name, target: withStoreIdsOf(input.target, target) }),
-      answer,
+      invent(ifMatch),
     ),
-  remove: (ctx, id, { answer }) => integrations.remove(ctx, id, answer),
+  remove: (ctx, id, { ifMatch }) => integrations.remove(ctx, id, invent(ifMatch)),
 })

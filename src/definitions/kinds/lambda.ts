@@ -4,7 +4,7 @@ import { compileCode } from '../../lambdas/compilation'
 import { readValues } from '../../lambdas/env'
 import * as lambdas from '../../lambdas/lambdas'
 import { NewLambda } from '../../lambdas/shapes'
-import { type Definition, defineKind, mapTexts, replaceKeys } from './definition-kind'
+import { asList, asVersioned, type Definition, defineKind, invent, mapTexts, replaceKeys } from './definition-kind'
 
 const DEFAULTS = { description: '', timeoutMs: 5_000, memoryMb: 64, serviceRole: null, env: {} }
 
@@ -20,8 +20,8 @@ export const lambda = defineKind({
     ...definition,
     ...(env !== undefined && { env: mapTexts(env, map) }),
   }),
-  list: lambdas.list,
-  get: lambdas.get,
+  list: asList(lambdas.list),
+  get: asVersioned(lambdas.get),
   async toStored({ _id, name, description, code, timeoutMs, memoryMb, serviceRole, env: names }, ctx) {
     const env = await readEnvironment(ctx, _id, names)
     return { id: _id, name, definition: { description, code, timeoutMs, memoryMb, serviceRole, env } }
@@ -29,13 +29,13 @@ export const lambda = defineKind({
   async validate(ctx, { code }, { before }) {
     if (code !== before?.stored.code) await compileCode(ctx, code)
   },
-  create: lambdas.create,
-  change(ctx, id, { env, ...input }, { before, answer }) {
+  create: asVersioned(lambdas.create),
+  change(ctx, id, { env, ...input }, { before, ifMatch }) {
     const values = replaceKeys(before.env as Definition, env as Definition) as Record<string, string | null>
     const { env: _, ...defaults } = DEFAULTS
-    return lambdas.change(ctx, id, { ...defaults, ...input, env: values }, answer)
+    return lambdas.change(ctx, id, { ...defaults, ...input, env: values }, invent(ifMatch))
   },
-  remove: (ctx, id, { answer }) => lambdas.remove(ctx, id, answer),
+  remove: (ctx, id, { ifMatch }) => lambdas.remove(ctx, id, invent(ifMatch)),
 })
 
 /** Returns the values by name; those that no key decrypts any more are empty. */

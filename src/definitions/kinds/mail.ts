@@ -2,10 +2,9 @@ import { t } from 'elysia'
 import type { Ctx } from '../../accounts/context'
 import * as configurations from '../../content/configurations'
 import { mergeMetadata } from '../../content/metadata'
-import type { HttpContext } from '../../core/etag'
 import { notFound, Problem } from '../../core/problem'
 import { TemplateChange, templateSettings } from '../../platform/mail/template-settings'
-import { defineKind } from './definition-kind'
+import { defineKind, invent } from './definition-kind'
 
 type Template = (typeof TemplateChange)['static']
 
@@ -15,9 +14,11 @@ export const mail = defineKind({
   nameKey: 'name',
   shape: t.Object({ name: t.String(), ...TemplateChange.properties }),
   defaults: {},
-  list: (ctx, _query, answer) => readTemplates(ctx, answer),
-  get: async (ctx, name, answer) =>
-    (await readTemplates(ctx, answer)).find((template) => template.name === name) ?? notFound('template'),
+  list: (ctx) => readTemplates(ctx),
+  async get(ctx, name) {
+    const { items, version } = await readTemplates(ctx)
+    return { value: items.find((template) => template.name === name) ?? notFound('template'), version }
+  },
   toStored: ({ name, template }) => ({ id: name, name, definition: template }),
   validate(_ctx, { name, ...template }, { before, planned }) {
     const others = planned.filter((other) => other.kind === 'mail' && other.name !== name)
@@ -27,21 +28,25 @@ export const mail = defineKind({
     ])
     mergeMetadata(templateSettings.key, stored, { [name]: template }, '/metadata')
   },
-  create: (ctx, { name, ...template }, answer) => writeTemplate(ctx, name, template, answer),
-  change: (ctx, id, { name: _, ...template }, { answer }) => writeTemplate(ctx, id, template, answer),
-  remove: (ctx, id, { answer }) => writeTemplate(ctx, id, null, answer),
+  create: (ctx, { name, ...template }) => writeTemplate(ctx, name, template),
+  change: (ctx, id, { name: _, ...template }, { ifMatch }) => writeTemplate(ctx, id, template, ifMatch),
+  remove: (ctx, id, { ifMatch }) => writeTemplate(ctx, id, null, ifMatch),
 })
 
-async function readTemplates(ctx: Ctx, answer: HttpContext): Promise<{ name: string; template: Template }[]> {
+type StoredTemplate = { name: string; template: Template }
+
+async function readTemplates(ctx: Ctx): Promise<{ items: StoredTemplate[]; version?: string }> {
+  const answer = invent()
   const found = await configurations.get(ctx, templateSettings.key, answer).catch((error) => {
     if (error instanceof Problem && error.status === 404) return
     throw error
   })
   const templates = Object.entries((found?.metadata ?? {}) as Record<string, Template>)
-  return templates.map(([name, template]) => ({ name, template })).sort((a, b) => (a.name < b.name ? -1 : 1))
+  const items = templates.map(([name, template]) => ({ name, template })).sort((a, b) => (a.name < b.name ? -1 : 1))
+  return { items, version: answer.set.headers.etag as string | undefined }
 }
 
-async function writeTemplate(ctx: Ctx, name: string, template: Template | null, answer: HttpContext) {
-  await configurations.update(ctx, templateSettings.key, { metadata: { [name]: template } }, answer)
-  return { name, template: template ?? {} }
+async function writeTemplate(ctx: Ctx, name: string, template: Template | null, ifMatch?: string | null) {
+  await configurations.update(ctx, templateSettings.key, { metadata: { [name]: template } }, invent(ifMatch))
+  return { value: { name, template: template ?? {} } }
 }

@@ -1,6 +1,6 @@
 import * as plans from '../../payments/plans'
 import { NewPlan } from '../../payments/shapes'
-import { defineKind } from './definition-kind'
+import { asList, defineKind } from './definition-kind'
 
 const DEFAULTS = {
   ...{ description: '', monthlyPrice: null, yearlyPrice: null, dynamic: false, isActive: true },
@@ -21,8 +21,8 @@ export const plan = defineKind({
   prepare: (definition, { before }) => ({ ...(before && { currency: before.currency }), ...definition }),
   isArchived: true,
   isKept: ({ definition }) => definition.isActive === false,
-  list: plans.list,
-  get: (ctx, id) => plans.get(ctx, id),
+  list: asList(plans.list),
+  get: async (ctx, id) => ({ value: await plans.get(ctx, id) }),
   toStored({ _id, name, created: _, updated: __, ...definition }) {
     return { id: _id, name, definition }
   },
@@ -30,7 +30,7 @@ export const plan = defineKind({
     // Without a currency, it has the default one, which the same push may change.
     if (input.currency) await plans.validate(ctx, { ...DEFAULTS, ...input }, before?.id)
   },
-  create: (ctx, input) => plans.create(ctx, { ...DEFAULTS, ...input }),
+  create: async (ctx, input) => ({ value: await plans.create(ctx, { ...DEFAULTS, ...input }) }),
   change: (ctx, id, input) => plans.change(ctx, id, { ...DEFAULTS, ...input }),
   remove: (ctx, id) => plans.remove(ctx, id),
 })

@@ -4,7 +4,7 @@ import { openSecret } from '../../platform/vault/vault'
 import * as plugins from '../../plugins/plugins'
 import { toSecretRef } from '../../plugins/secrets'
 import { NewPlugin } from '../../plugins/shapes'
-import { type Definition, defineKind } from './definition-kind'
+import { asList, type Definition, defineKind, invent } from './definition-kind'
 
 const ANY_EVENT = { source: '*', kind: '*', eventName: '*', active: true }
 const DEFAULTS = {
@@ -29,8 +29,8 @@ export const plugin = defineKind({
     const mapped = typeof secret === 'string' ? map(['secret'], secret) : undefined
     return { ...definition, ...(mapped !== undefined && { secret: mapped }) }
   },
-  list: plugins.list,
-  get: plugins.get,
+  list: asList(plugins.list),
+  get: async (ctx, id) => ({ value: await plugins.get(ctx, id) }),
   async toStored({ _id, name, description, manifestUrl, apiPath, proxyUrl, subscribedEvents, active }, ctx) {
     const secret = await readSecret(ctx, _id)
     const definition = { description, manifestUrl, apiPath, proxyUrl, subscribedEvents, active, secret }
@@ -43,13 +43,13 @@ export const plugin = defineKind({
     const taken = planned.filter((other) => other.kind === 'plugin' && other.name !== name)
     plugins.assertPathAvailable(apiPath, !taken.some(({ definition }) => definition.apiPath === apiPath))
   },
-  async create(ctx, input, answer) {
-    const { secret: _, ...created } = await plugins.create(ctx, { ...DEFAULTS, ...input }, answer)
-    return created
+  async create(ctx, input) {
+    const { secret: _, ...created } = await plugins.create(ctx, { ...DEFAULTS, ...input }, invent())
+    return { value: created }
   },
-  async change(ctx, id, { secret, ...input }, { before, answer }) {
+  async change(ctx, id, { secret, ...input }, { before }) {
     await plugins.change(ctx, id, { ...DEFAULTS, ...input })
-    if (secret && secret !== before.secret) await plugins.rotateSecret(ctx, id, secret, answer)
+    if (secret && secret !== before.secret) await plugins.rotateSecret(ctx, id, secret, invent())
   },
   remove: (ctx, id) => plugins.remove(ctx, id),
 })
