@@ -2,12 +2,13 @@ import { and, count, eq, sum } from 'drizzle-orm'
 import type { Static } from 'elysia'
 import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
-import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { assertIfMatch, etagOf } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
+import type { IfMatch, ListPage, Versioned } from '../core/response-headers'
 import { isTrue, parseOptional, success } from '../core/shapes'
 import { appSettings } from '../platform/settings/app-settings'
 import { getSettings } from '../platform/settings/tenant-settings'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { POLICY_VERSION } from './html-policy'
 import { sanitizeHtml } from './sanitizer'
@@ -34,24 +35,22 @@ type BlockFilters = { name?: string; contentType?: string }
 export async function list(
   ctx: Ctx,
   { raw, name, contentType, ...query }: ListQuery & BlockFilters & RawOption,
-  answer: HttpContext,
-) {
+): Promise<ListPage<BlockResponse>> {
   const page = parsePage(query, SORTABLE_COLUMNS)
   const filter = and(
     parseOptional(name) === undefined ? undefined : eq(blocks.name, name!),
     parseOptional(contentType) === undefined ? undefined : eq(blocks.contentType, contentType as Row['contentType']),
   )
   const rows = await applyPage(page, ctx.db.select().from(blocks).where(filter))
-  const pageRows = await respondWithPage(answer, page, rows, () => ctx.db.$count(blocks, filter))
-  return toBlocks(ctx, pageRows, raw)
+  const { items, ...others } = await toListPage(page, rows, () => ctx.db.$count(blocks, filter))
+  return { ...others, items: await toBlocks(ctx, items, raw) }
 }
 
 /** Returns a block. @throws 404 BLOCK_NOT_FOUND */
-export const get = async (ctx: Ctx, id: string, { raw }: RawOption, answer: HttpContext) =>
-  sendBlock(ctx, await getBlock(ctx.db, id), raw, answer)
+export const get = async (ctx: Ctx, id: string, { raw }: RawOption) => toVersioned(ctx, await getBlock(ctx.db, id), raw)
 
 /** Creates a block. @throws 400, 403 when the caller may not write blocks, 409 TOO_MANY_BLOCKS */
-export async function create(ctx: Ctx, input: NewBlock, { raw }: RawOption, answer: HttpContext) {
+export async function create(ctx: Ctx, input: NewBlock, { raw }: RawOption) {
   await requireEditor(ctx)
   const { name, description = '', content, contentType = 'content' } = input
   const time = toIsoString(now())
@@ -61,7 +60,7 @@ export async function create(ctx: Ctx, input: NewBlock, { raw }: RawOption, answ
     await tx.insert(blocks).values(row)
     await assertWithinLimits(tx)
   })
-  return sendBlock(ctx, row, raw, answer)
+  return toVersioned(ctx, row, raw)
 }
 
 /** Checks the content of a new block without creating it. @throws 400 */
@@ -70,10 +69,10 @@ export async function validateNew(ctx: Ctx, { content, contentType = 'content' }
 }
 
 /** Changes the fields in `input`. @throws 400, 403, 404, 409 TOO_MANY_BLOCKS, 412 when stale */
-export async function update(ctx: Ctx, id: string, input: BlockChange, { raw }: RawOption, answer: HttpContext) {
+export async function update(ctx: Ctx, id: string, input: BlockChange, { raw, ifMatch }: RawOption & IfMatch) {
   await requireEditor(ctx)
   for (;;) {
-    const before = await getForUpdate(ctx.db, id, answer)
+    const before = await getForUpdate(ctx.db, id, ifMatch)
     const { name, description, contentType, content: sentContent } = { ...before, ...input }
     // A client that sends back the sanitized content has not changed the original.
     const content = !isTrue(raw) && sentContent === before.shown ? before.content : sentContent
@@ -87,20 +86,20 @@ export async function update(ctx: Ctx, id: string, input: BlockChange, { raw }: 
     }
     // Sanitizing happens before the write, so another write may have come first; then this one starts over.
     const saved = await ctx.write(async (tx) => {
-      if ((await getForUpdate(tx, id, answer)).version !== before.version) return false
+      if ((await getForUpdate(tx, id, ifMatch)).version !== before.version) return false
       await tx.update(blocks).set(after).where(eq(blocks._id, id))
       if (after.size > before.size) await assertWithinLimits(tx)
       return true
     })
-    if (saved) return sendBlock(ctx, after, raw, answer)
+    if (saved) return toVersioned(ctx, after, raw)
   }
 }
 
 /** Removes a block. @throws 403, 404, 412 when stale */
-export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
+export async function remove(ctx: Ctx, id: string, { ifMatch }: IfMatch) {
   await requireEditor(ctx)
   await ctx.write(async (tx) => {
-    await getForUpdate(tx, id, answer)
+    await getForUpdate(tx, id, ifMatch)
     await tx.delete(blocks).where(eq(blocks._id, id))
   })
   return success
@@ -110,9 +109,9 @@ const getBlock = async (db: Db, id: string) =>
   (await db.select().from(blocks).where(eq(blocks._id, id)).get()) ?? notFound('block')
 
 /** Returns the block. @throws 404, 412 when it has changed since the caller read it */
-async function getForUpdate(db: Db, id: string, { request }: HttpContext) {
+async function getForUpdate(db: Db, id: string, ifMatch: IfMatch['ifMatch']) {
   const row = await getBlock(db, id)
-  assertIfMatch(request.headers.get('if-match'), etagOf(row.version, row.updated))
+  assertIfMatch(ifMatch, etagOf(row.version, row.updated))
   return row
 }
 
@@ -147,14 +146,15 @@ async function assertWithinLimits(tx: Tx) {
     )
 }
 
-async function sendBlock(ctx: Ctx, row: Row, raw: string | undefined, answer: HttpContext) {
-  setEtag(answer, etagOf(row.version, row.updated))
-  const [block] = await toBlocks(ctx, [row], raw)
-  return block!
+type BlockResponse = Static<typeof Block>
+
+async function toVersioned(ctx: Ctx, row: Row, raw: string | undefined): Promise<Versioned<BlockResponse>> {
+  const [value] = await toBlocks(ctx, [row], raw)
+  return { value: value!, version: etagOf(row.version, row.updated) }
 }
 
 /** Returns blocks as this caller may see them. */
-async function toBlocks(ctx: Ctx, rows: Row[], raw: string | undefined): Promise<Static<typeof Block>[]> {
+async function toBlocks(ctx: Ctx, rows: Row[], raw: string | undefined): Promise<BlockResponse[]> {
   const isRaw = isTrue(raw) && (await mayEdit(ctx))
   const currentRows = isRaw ? rows : await resanitize(ctx, rows)
   return currentRows.map(({ _id, name, description, content, shown, contentType, created, updated }) => ({

@@ -44,3 +44,19 @@ const ENTITY_TAG = /^(?:W\/)?("[^"]*?)(?:-(?:gzip|br|zstd))?"$/
 /** Tells whether the list of a condition names this version. */
 export const includesEtag = (list: string, etag: string) =>
   list.trim() === '*' || list.split(',').some((item) => `${ENTITY_TAG.exec(item.trim())?.[1]}"` === etag)
+
+/** TRANSITION: adapters of verbs that still write headers. */
+export const invent = (ifMatch?: string | null): HttpContext => ({
+  request: new Request('http://localhost/', { headers: ifMatch ? { 'if-match': ifMatch } : {} }),
+  set: { headers: {} },
+})
+export const asList =
+  <Context, Item, Query>(list: (ctx: Context, query: Query, answer: HttpContext) => Promise<Item[]>) =>
+  async (ctx: Context, query: Query) => ({ items: await list(ctx, query, invent()) })
+export const asVersioned =
+  <Context, Item, Input>(verb: (ctx: Context, input: Input, answer: HttpContext) => Promise<Item>) =>
+  async (ctx: Context, input: Input) => {
+    const answer = invent()
+    const value = await verb(ctx, input, answer)
+    return { value, version: answer.set.headers.etag as string | undefined }
+  }

@@ -77,9 +77,7 @@ export async function draftBlueprints(
   try {
     const state = { usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, usesResponseFormat: true }
     const valid = await draftWithRetry(ctx, { sourceId, draftRequest, request, abortController, state })
-    const created = draftRequest.create
-      ? (await valid.create(request)).map((blueprint) => blueprint.created)
-      : undefined
+    const created = draftRequest.create ? (await valid.create()).map((blueprint) => blueprint.created) : undefined
     return { blueprints: valid.drafts, ...(created && { created }), usage: state.usage }
   } finally {
     request.signal.removeEventListener('abort', abort)

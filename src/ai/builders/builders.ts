@@ -64,7 +64,7 @@ export async function draftWithBuilder(
   const builder: Builder = builders[name]
   if (create) await assertMayCreateDrafts(ctx, builder.draftKinds)
   const drafts: Draft[] = []
-  const draftTools = builder.draftKinds.map((kind) => buildDraftTool(ctx, kind, drafts, create ? request : undefined))
+  const draftTools = builder.draftKinds.map((kind) => buildDraftTool(ctx, kind, drafts, !!create))
   const tools = new Map([...buildLookupTools(ctx, builder.lookups), ...draftTools].map((tool) => [tool.name, tool]))
   const target = { sourceId, systemPrompt: buildSystemPrompt(builder) }
   return complete(ctx, { _id: null, target }, completionRequest, request, { toolbox: { tools, drafts } })

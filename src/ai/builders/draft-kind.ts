@@ -1,7 +1,6 @@
 import { type Static, type TSchema, t } from 'elysia'
 import type { Ctx } from '../../accounts/context'
 import type { ScopeArea } from '../../accounts/permissions'
-import type { HttpContext } from '../../core/etag'
 import { badRequest, type FieldError, Problem } from '../../core/problem'
 import { parseWithShape } from '../../core/shapes'
 
@@ -27,7 +26,7 @@ type DraftKindDefinition<Shape extends TSchema, Created extends Resource> = {
   assertMayCreate(ctx: Ctx): Promise<void> | void
   /** Sorts drafts so that each one comes after those that it refers to. */
   sortForCreation?(drafts: Static<Shape>[]): Static<Shape>[]
-  create(ctx: Ctx, draft: Static<Shape>, answer: HttpContext): Promise<Created>
+  create(ctx: Ctx, draft: Static<Shape>): Promise<{ value: Created }>
 }
 
 /** A kind of resource that models draft. */
@@ -47,7 +46,7 @@ export type DraftKind<Draft = unknown, Created extends Resource = Resource> = {
 export type ValidDrafts<Draft, Created extends Resource> = {
   drafts: Draft[]
   /** Creates them one after the other, with the caller's rights. @throws what creating one throws */
-  create(request: Request): Promise<{ draft: Draft; created: Created }[]>
+  create(): Promise<{ draft: Draft; created: Created }[]>
 }
 
 /** Returns a kind that accepts any input, which it validates with the shape of the definition. */
@@ -70,20 +69,15 @@ export const defineDraftKind = <Shape extends TSchema, Created extends Resource>
     if (errors.length) badRequest(...errors.map(({ path, message }) => ({ path: `/${plural}${path}`, message })))
     return {
       drafts,
-      async create(request) {
+      async create() {
         const createdDrafts: { draft: Static<Shape>; created: Created }[] = []
-        for (const draft of definition.sortForCreation?.(drafts) ?? drafts) {
-          const answer = { request: toBareRequest(request), set: { headers: {} } }
-          createdDrafts.push({ draft, created: await definition.create(ctx, draft, answer) })
-        }
+        for (const draft of definition.sortForCreation?.(drafts) ?? drafts)
+          createdDrafts.push({ draft, created: (await definition.create(ctx, draft)).value })
         return createdDrafts
       },
     }
   },
 })
-
-/** Drops the headers of a request, such as `If-Match`, which are not meant for the drafts that it creates. */
-const toBareRequest = ({ url }: Request) => new Request(url, { method: 'POST' })
 
 /** Returns the errors that `check` throws for the n-th draft. @throws errors that are no Problem or have a status from 500 */
 export async function collectErrors(n: number, check: () => unknown): Promise<FieldError[]> {

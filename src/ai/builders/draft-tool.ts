@@ -15,13 +15,11 @@ export async function assertMayCreateDrafts(ctx: Ctx, names: readonly DraftKindN
 
 /**
  * Returns a tool with which a model drafts resources of a kind. The model gets the errors of invalid drafts. Valid drafts
- * are added to `drafts`, and are created if there is a `createRequest`.
+ * are added to `drafts`, and with `creates`, they are created.
  */
-export function buildDraftTool(ctx: Ctx, name: DraftKindName, drafts: Draft[], createRequest?: Request): Tool {
+export function buildDraftTool(ctx: Ctx, name: DraftKindName, drafts: Draft[], creates: boolean): Tool {
   const { singular, plural, toModelSchema, parse }: DraftKind = draftKinds[name]
-  const consequence = createRequest
-    ? 'They are created immediately.'
-    : 'They are shown to the user. Nothing is created yet.'
+  const consequence = creates ? 'They are created immediately.' : 'They are shown to the user. Nothing is created yet.'
   return {
     name: `draft_${name}`,
     description: `Drafts ${plural}, up to ${MAX_DRAFTS_PER_CALL} at once. ${consequence} If it refuses some, correct them and draft all of them again.`,
@@ -29,12 +27,9 @@ export function buildDraftTool(ctx: Ctx, name: DraftKindName, drafts: Draft[], c
     effect: 'adds',
     async run(_, input) {
       const valid = await parse(ctx, input)
-      const finished = createRequest ? await valid.create(createRequest) : valid.drafts.map((draft) => ({ draft }))
+      const finished = creates ? await valid.create() : valid.drafts.map((draft) => ({ draft }))
       drafts.push(...finished.map((one) => ({ kind: name, ...one })))
-      return {
-        [createRequest ? 'created' : 'drafted']: finished.length,
-        kind: finished.length === 1 ? singular : plural,
-      }
+      return { [creates ? 'created' : 'drafted']: finished.length, kind: finished.length === 1 ? singular : plural }
     },
   }
 }

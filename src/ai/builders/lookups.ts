@@ -3,7 +3,8 @@ import { assertScope, type ScopeArea } from '../../accounts/permissions'
 import * as blueprints from '../../blueprints/blueprints'
 import * as connections from '../../connections/connections'
 import * as blocks from '../../content/blocks'
-import type { HttpContext } from '../../core/etag'
+import { asList } from '../../core/etag'
+import type { ListPage } from '../../core/response-headers'
 import * as integrations from '../../integrations/integrations'
 import * as lambdas from '../../lambdas/lambdas'
 import type { Tool } from '../tools/tool'
@@ -13,14 +14,14 @@ type Lookup = {
   area: ScopeArea
   /** Whether only admins may use it. */
   administered?: true
-  list: (ctx: Ctx, query: { limit: string; page?: string }, answer: HttpContext) => Promise<object[]>
+  list: (ctx: Ctx, query: { limit: string; page?: string }) => Promise<Pick<ListPage<object>, 'items'>>
   /** The fields that models see. */
   fields: string[]
 }
 
 const lookups = {
   blueprints: {
-    ...{ description: 'Lists the existing blueprints.', area: 'blueprints', list: blueprints.list },
+    ...{ description: 'Lists the existing blueprints.', area: 'blueprints', list: asList(blueprints.list) },
     fields: ['key', 'name', 'description', 'fields'],
   },
   blocks: {
@@ -28,19 +29,19 @@ const lookups = {
     fields: ['_id', 'name', 'description', 'contentType'],
   },
   integrations: {
-    ...{ description: 'Lists the existing integrations.', area: 'integrations', list: integrations.list },
+    ...{ description: 'Lists the existing integrations.', area: 'integrations', list: asList(integrations.list) },
     ...{ administered: true, fields: ['_id', 'name', 'active', 'trigger', 'target'] },
   },
   sources: {
     ...{
       description: 'Lists the integration sources that targets may use.',
       area: 'integrations',
-      list: connections.list,
+      list: asList(connections.list),
     },
     ...{ administered: true, fields: ['_id', 'name', 'kind'] },
   },
   lambdas: {
-    ...{ description: 'Lists the existing lambdas.', area: 'lambdas', list: lambdas.list },
+    ...{ description: 'Lists the existing lambdas.', area: 'lambdas', list: asList(lambdas.list) },
     ...{ administered: true, fields: ['_id', 'name', 'description'] },
   },
 } satisfies Record<string, Lookup>
@@ -60,10 +61,9 @@ export function buildLookupTools({ actor }: Ctx, names: readonly LookupName[]): 
       effect: 'reads' as const,
       async run({ ctx }, { page = 1 }) {
         assertScope(actor, area, 'read')
-        const answer = { request: new Request('http://list/'), set: { headers: {} } }
-        const rows = await list(ctx as Ctx, { limit: LOOKUP_PAGE_SIZE, page: String(page) }, answer)
+        const { items } = await list(ctx as Ctx, { limit: LOOKUP_PAGE_SIZE, page: String(page) })
         const isListed = ([name]: [string, unknown]) => fields.includes(name)
-        return rows.map((row) => Object.fromEntries(Object.entries(row).filter(isListed)))
+        return items.map((item) => Object.fromEntries(Object.entries(item).filter(isListed)))
       },
     }
   })

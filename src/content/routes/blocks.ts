@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { ifMatchOf, sendPage, sendVersioned } from '../../core/response-headers'
 import { flag, IdParams, SuccessShape } from '../../core/shapes'
 import { listQuery } from '../../storage/pagination'
 import * as blocks from '../blocks'
@@ -18,13 +19,13 @@ const updateResponse = { 200: Block, 404: ProblemShape, 409: ProblemShape, 412: 
 
 export const blockRoutes = new Elysia({ prefix: '/blocks', tags: ['blocks'] })
   .use(guard('blocks'))
-  .get('/', ({ ctx, query, request, set }) => blocks.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, blocks.list(ctx, query)), {
     can: 'user',
     query: blockListQuery,
     response: t.Array(Block),
     detail: { operationId: 'listBlocks', summary: 'List blocks' },
   })
-  .get('/:id', ({ ctx, params, query, request, set }) => blocks.get(ctx, params.id, query, { request, set }), {
+  .get('/:id', ({ ctx, params, query, set }) => sendVersioned(set, blocks.get(ctx, params.id, query)), {
     can: 'user',
     params: IdParams,
     query: rawQuery,
@@ -33,7 +34,7 @@ export const blockRoutes = new Elysia({ prefix: '/blocks', tags: ['blocks'] })
   })
   .post(
     '/',
-    async ({ ctx, body, query, request, set }) => status(201, await blocks.create(ctx, body, query, { request, set })),
+    async ({ ctx, body, query, set }) => status(201, await sendVersioned(set, blocks.create(ctx, body, query))),
     {
       can: 'user',
       addsData: true,
@@ -45,7 +46,8 @@ export const blockRoutes = new Elysia({ prefix: '/blocks', tags: ['blocks'] })
   )
   .put(
     '/:id',
-    ({ ctx, params, body, query, request, set }) => blocks.update(ctx, params.id, body, query, { request, set }),
+    ({ ctx, params, body, query, request, set }) =>
+      sendVersioned(set, blocks.update(ctx, params.id, body, { ...query, ...ifMatchOf(request) })),
     {
       can: 'user',
       addsData: true,
@@ -58,7 +60,8 @@ export const blockRoutes = new Elysia({ prefix: '/blocks', tags: ['blocks'] })
   )
   .patch(
     '/:id',
-    ({ ctx, params, body, query, request, set }) => blocks.update(ctx, params.id, body, query, { request, set }),
+    ({ ctx, params, body, query, request, set }) =>
+      sendVersioned(set, blocks.update(ctx, params.id, body, { ...query, ...ifMatchOf(request) })),
     {
       can: 'user',
       addsData: true,
@@ -69,7 +72,7 @@ export const blockRoutes = new Elysia({ prefix: '/blocks', tags: ['blocks'] })
       detail: { operationId: 'patchBlock', summary: 'Update a block' },
     },
   )
-  .delete('/:id', ({ ctx, params, request, set }) => blocks.remove(ctx, params.id, { request, set }), {
+  .delete('/:id', ({ ctx, params, request }) => blocks.remove(ctx, params.id, ifMatchOf(request)), {
     can: 'user',
     params: IdParams,
     response: { 200: SuccessShape, 404: ProblemShape, 412: ProblemShape },

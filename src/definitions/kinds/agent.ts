@@ -1,9 +1,10 @@
 import * as agents from '../../ai/agents'
 import { AgentChange, NewAgent } from '../../ai/shapes'
+import { asList, asVersioned, invent } from '../../core/etag'
 import { badRequest } from '../../core/problem'
 import { validateTarget } from '../../integrations/targets'
 import { ECHO_SOURCE_ID } from '../../integrations/targets/ai'
-import { asList, asVersioned, defineKind, invent } from './definition-kind'
+import { defineKind } from './definition-kind'
 import { mapTargetReferences, plannedReferences, withoutStoreIds, withStoreIdsOf } from './target-references'
 
 const DEFAULTS = { active: true, description: '', tools: [], roles: [], workspaceRoles: [] }

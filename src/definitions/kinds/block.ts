@@ -1,6 +1,6 @@
 import * as blocks from '../../content/blocks'
 import { NewBlock } from '../../content/shapes'
-import { asList, asVersioned, defineKind, invent } from './definition-kind'
+import { defineKind } from './definition-kind'
 
 const RAW = { raw: 'true' }
 const DEFAULTS = { description: '', contentType: 'content' as const }
@@ -12,8 +12,8 @@ export const block = defineKind({
   sharesNames: true,
   shape: NewBlock,
   defaults: DEFAULTS,
-  list: asList((ctx, query, answer) => blocks.list(ctx, { ...query, ...RAW }, answer)),
-  get: asVersioned((ctx, id: string, answer) => blocks.get(ctx, id, RAW, answer)),
+  list: (ctx, query) => blocks.list(ctx, { ...query, ...RAW }),
+  get: (ctx, id) => blocks.get(ctx, id, RAW),
   toStored: ({ _id, name, description, content, contentType }) => ({
     ...{ id: _id, name, definition: { description, content, contentType } },
   }),
@@ -21,7 +21,7 @@ export const block = defineKind({
     const { content, contentType } = { ...DEFAULTS, ...(before?.stored as Partial<typeof input>) }
     if (input.content !== content || input.contentType !== contentType) await blocks.validateNew(ctx, input)
   },
-  create: asVersioned((ctx, input: typeof NewBlock.static, answer) => blocks.create(ctx, input, RAW, answer)),
-  change: (ctx, id, input, { ifMatch }) => blocks.update(ctx, id, { ...DEFAULTS, ...input }, RAW, invent(ifMatch)),
-  remove: (ctx, id, { ifMatch }) => blocks.remove(ctx, id, invent(ifMatch)),
+  create: (ctx, input) => blocks.create(ctx, input, RAW),
+  change: (ctx, id, input, { ifMatch }) => blocks.update(ctx, id, { ...DEFAULTS, ...input }, { ...RAW, ifMatch }),
+  remove: (ctx, id, { ifMatch }) => blocks.remove(ctx, id, { ifMatch }),
 })

@@ -1,7 +1,8 @@
 import * as blueprints from '../../blueprints/blueprints'
 import { type Field, NewBlueprint } from '../../blueprints/shapes'
 import * as updates from '../../blueprints/update'
-import { asList, asVersioned, type Definition, defineKind, invent } from './definition-kind'
+import { asList, asVersioned, invent } from '../../core/etag'
+import { type Definition, defineKind } from './definition-kind'
 
 type BlueprintDefinition = Definition & { fields: Field[] }
 

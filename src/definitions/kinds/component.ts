@@ -1,7 +1,8 @@
 import * as components from '../../content/components'
 import { compileContent } from '../../content/components'
 import { NewComponent } from '../../content/shapes'
-import { asList, asVersioned, defineKind, invent } from './definition-kind'
+import { asList, asVersioned, invent } from '../../core/etag'
+import { defineKind } from './definition-kind'
 
 /** A component. Its name is its identifier unless another one is given. */
 export const component = defineKind({

@@ -3,12 +3,13 @@ import type { Ctx } from '../../accounts/context'
 import * as configurations from '../../content/configurations'
 import { mergeMetadata } from '../../content/metadata'
 import { NewConfiguration } from '../../content/shapes'
+import { asList, asVersioned, invent } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { templateSettings } from '../../platform/mail/template-settings'
 import { APP_CONFIGURATION } from '../../platform/settings/app-configuration'
 import { toProviderSecretRef } from '../../platform/settings/provider-secrets'
 import { openSecret } from '../../platform/vault/vault'
-import { asList, asVersioned, type Definition, defineKind, invent, replaceKeys } from './definition-kind'
+import { type Definition, defineKind, replaceKeys } from './definition-kind'
 
 const DEFAULTS = { public: false, kind: '', description: '', metadata: {} }
 

@@ -4,8 +4,9 @@ import type { KindName } from '../../connections/kinds/index'
 import { mayKeepSecret } from '../../connections/secret-address'
 import { readSecrets } from '../../connections/secrets'
 import { NewConnection } from '../../connections/shapes'
+import { asList, asVersioned, invent } from '../../core/etag'
 import { Problem } from '../../core/problem'
-import { asList, asVersioned, type Definition, defineKind, invent, mapTexts, replaceKeys } from './definition-kind'
+import { type Definition, defineKind, mapTexts, replaceKeys } from './definition-kind'
 
 /** A connection to another server. Its secrets are in `authentication`, as in the API. */
 export const connection = defineKind({

@@ -1,7 +1,8 @@
 import { parseIsoDateTime, toIsoString } from '../../core/clock'
+import { asList } from '../../core/etag'
 import * as coupons from '../../payments/coupons/coupons'
 import { NewCoupon } from '../../payments/shapes'
-import { asList, defineKind } from './definition-kind'
+import { defineKind } from './definition-kind'
 
 const DEFAULTS = {
   ...{ currency: null, maxRedemptions: null, validFrom: null, validUntil: null },

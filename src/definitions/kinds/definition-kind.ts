@@ -1,6 +1,6 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Ctx } from '../../accounts/context'
-import type { HttpContext, IfMatch, ListPage } from '../../core/response-headers'
+import type { IfMatch, ListPage } from '../../core/response-headers'
 import { parseWithShape } from '../../core/shapes'
 import type { ListQuery } from '../../storage/pagination'
 
@@ -178,19 +178,3 @@ export function mapTexts(value: unknown, map: MapSecret, path: string[] = []): u
   const entries = Object.entries(value).map(([key, part]) => [key, mapTexts(part, map, [...path, key])] as const)
   return Object.fromEntries(entries.filter(([, part]) => part !== undefined))
 }
-
-/** TRANSITION: adapters of verbs that still write headers. */
-export const invent = (ifMatch?: string | null): HttpContext => ({
-  request: new Request('http://localhost/', { headers: ifMatch ? { 'if-match': ifMatch } : {} }),
-  set: { headers: {} },
-})
-export const asList =
-  <Item, Query>(list: (ctx: Ctx, query: Query, answer: HttpContext) => Promise<Item[]>) =>
-  async (ctx: Ctx, query: Query) => ({ items: await list(ctx, query, invent()) })
-export const asVersioned =
-  <Item, Input>(verb: (ctx: Ctx, input: Input, answer: HttpContext) => Promise<Item>) =>
-  async (ctx: Ctx, input: Input) => {
-    const answer = invent()
-    const value = await verb(ctx, input, answer)
-    return { value, version: answer.set.headers.etag as string | undefined }
-  }

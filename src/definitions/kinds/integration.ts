@@ -1,9 +1,10 @@
+import { asList, asVersioned, invent } from '../../core/etag'
 import { badRequest } from '../../core/problem'
 import * as integrations from '../../integrations/integrations'
 import { NewIntegration } from '../../integrations/shapes'
 import { validateTarget } from '../../integrations/targets'
 import { parseTarget, parseTrigger, prefixPaths } from '../../integrations/validation'
-import { asList, asVersioned, type Definition, defineKind, invent } from './definition-kind'
+import { type Definition, defineKind } from './definition-kind'
 import { mapTargetReferences, plannedReferences, withoutStoreIds, withStoreIdsOf } from './target-references'
 
 const DEFAULTS = { active: true, guest: false, roles: [], workspaceRoles: [], plugin: null }

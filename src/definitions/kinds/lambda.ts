@@ -1,10 +1,11 @@
 import type { Ctx } from '../../accounts/context'
+import { asList, asVersioned, invent } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { compileCode } from '../../lambdas/compilation'
 import { readValues } from '../../lambdas/env'
 import * as lambdas from '../../lambdas/lambdas'
 import { NewLambda } from '../../lambdas/shapes'
-import { asList, asVersioned, type Definition, defineKind, invent, mapTexts, replaceKeys } from './definition-kind'
+import { type Definition, defineKind, mapTexts, replaceKeys } from './definition-kind'
 
 const DEFAULTS = { description: '', timeoutMs: 5_000, memoryMb: 64, serviceRole: null, env: {} }
 

@@ -2,9 +2,10 @@ import { t } from 'elysia'
 import type { Ctx } from '../../accounts/context'
 import * as configurations from '../../content/configurations'
 import { mergeMetadata } from '../../content/metadata'
+import { invent } from '../../core/etag'
 import { notFound, Problem } from '../../core/problem'
 import { TemplateChange, templateSettings } from '../../platform/mail/template-settings'
-import { defineKind, invent } from './definition-kind'
+import { defineKind } from './definition-kind'
 
 type Template = (typeof TemplateChange)['static']
 

@@ -1,6 +1,7 @@
+import { asList } from '../../core/etag'
 import * as plans from '../../payments/plans'
 import { NewPlan } from '../../payments/shapes'
-import { asList, defineKind } from './definition-kind'
+import { defineKind } from './definition-kind'
 
 const DEFAULTS = {
   ...{ description: '', monthlyPrice: null, yearlyPrice: null, dynamic: false, isActive: true },

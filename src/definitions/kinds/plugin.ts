@@ -1,10 +1,11 @@
 import type { Ctx } from '../../accounts/context'
+import { asList, invent } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { openSecret } from '../../platform/vault/vault'
 import * as plugins from '../../plugins/plugins'
 import { toSecretRef } from '../../plugins/secrets'
 import { NewPlugin } from '../../plugins/shapes'
-import { asList, type Definition, defineKind, invent } from './definition-kind'
+import { type Definition, defineKind } from './definition-kind'
 
 const ANY_EVENT = { source: '*', kind: '*', eventName: '*', active: true }
 const DEFAULTS = {

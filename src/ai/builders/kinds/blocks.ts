@@ -8,5 +8,5 @@ export const blocks = defineDraftKind({
   validate: async (ctx, drafts) =>
     (await Promise.all(drafts.map((draft, n) => collectErrors(n, () => contentBlocks.validateNew(ctx, draft))))).flat(),
   assertMayCreate: contentBlocks.requireEditor,
-  create: (ctx, draft, answer) => contentBlocks.create(ctx, draft, {}, answer),
+  create: (ctx, draft) => contentBlocks.create(ctx, draft, {}),
 })

@@ -1,5 +1,6 @@
 import { t } from 'elysia'
 import { hasPermission } from '../../../accounts/permissions'
+import { asVersioned } from '../../../core/etag'
 import { Problem } from '../../../core/problem'
 import * as integrationStore from '../../../integrations/integrations'
 import { Integration, NewIntegration } from '../../../integrations/shapes'
@@ -21,5 +22,5 @@ export const integrations = defineDraftKind({
     if (!hasPermission(actor, 'privileged'))
       throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow you to create integrations.')
   },
-  create: integrationStore.create,
+  create: asVersioned(integrationStore.create),
 })
