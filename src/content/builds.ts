@@ -1,8 +1,8 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
 import type { PublicCtx } from '../accounts/context'
-import { type HttpContext, isNotModified } from '../core/etag'
+import { isNotModified } from '../core/etag'
 import { notFound } from '../core/problem'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
 import { prepareFirst } from '../storage/prepared-statements'
 import { builds, components } from './tables'
@@ -34,7 +34,7 @@ const SORTABLE_COLUMNS = {
 }
 
 /** Returns a page of the file paths of components, by identifier. */
-export async function list({ db }: PublicCtx, query: ListQuery, answer: HttpContext) {
+export async function list({ db }: PublicCtx, query: ListQuery) {
   const page = parsePage(query, SORTABLE_COLUMNS, 'identifier')
   const rows = await applyPage(
     page,
@@ -45,7 +45,7 @@ export async function list({ db }: PublicCtx, query: ListQuery, answer: HttpCont
     js: buildUrl(path, 'js'),
     css: buildUrl(path, 'css'),
   }))
-  return respondWithPage(answer, page, files, () => db.$count(components))
+  return toListPage(page, files, () => db.$count(components))
 }
 
 const buildUrl = (path: string, kind: keyof Build) => `/api/static/${path}.${kind}`

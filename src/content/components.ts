@@ -2,11 +2,12 @@ import { and, count, eq, sum } from 'drizzle-orm'
 import type { Static } from 'elysia'
 import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
-import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { assertIfMatch, etagOf } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
+import type { IfMatch, Versioned } from '../core/response-headers'
 import { success } from '../core/shapes'
 import { Conflict } from '../storage/errors'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { type Build, buildPath, saveBuild } from './builds'
 import { compile } from './compiler'
@@ -26,34 +27,33 @@ const SORTABLE_COLUMNS = {
 }
 
 /** Returns a page of components, newest first. */
-export async function list({ db }: Ctx, query: ListQuery, answer: HttpContext) {
+export async function list({ db }: Ctx, query: ListQuery) {
   const page = parsePage(query, SORTABLE_COLUMNS)
   const rows = await applyPage(page, selectComponents(db))
-  return respondWithPage(answer, page, rows.map(toComponent), () => db.$count(components))
+  return toListPage(page, rows.map(toComponent), () => db.$count(components))
 }
 
 /** Returns a component by `_id` or identifier. @throws 404 COMPONENT_NOT_FOUND */
-export const get = async ({ db }: Ctx, name: string, answer: HttpContext) =>
-  sendComponent(await getComponent(db, name), answer)
+export const get = async ({ db }: Ctx, name: string) => toVersioned(await getComponent(db, name))
 
 /** Creates a component. @throws 400 when it does not compile, 409 COMPONENT_EXISTS, TOO_MANY_COMPONENTS, 503 */
-export async function create(ctx: Ctx, input: NewComponent, answer: HttpContext) {
+export async function create(ctx: Ctx, input: NewComponent) {
   const build = await compileContent(ctx, input.content)
-  return sendComponent(await ctx.write((tx) => insertComponent(tx, input, build)).catch(rethrowConflict), answer)
+  return toVersioned(await ctx.write((tx) => insertComponent(tx, input, build)).catch(rethrowConflict))
 }
 
 /** Changes the fields in `input`. @throws 400, 404, 409, 412 when stale, 503 */
-export async function update(ctx: Ctx, name: string, input: ComponentChange, answer: HttpContext) {
-  await getForUpdate(ctx.db, name, answer)
+export async function update(ctx: Ctx, name: string, input: ComponentChange, options: IfMatch) {
+  await getForUpdate(ctx.db, name, options)
   const build = input.content === undefined ? undefined : await compileContent(ctx, input.content)
-  const saving = ctx.write(async (tx) => updateComponent(tx, await getForUpdate(tx, name, answer), input, build))
-  return sendComponent(await saving.catch(rethrowConflict), answer)
+  const saving = ctx.write(async (tx) => updateComponent(tx, await getForUpdate(tx, name, options), input, build))
+  return toVersioned(await saving.catch(rethrowConflict))
 }
 
 /** Removes a component with all of its builds. @throws 404, 412 when stale */
-export async function remove(ctx: Ctx, name: string, answer: HttpContext) {
+export async function remove(ctx: Ctx, name: string, options: IfMatch) {
   await ctx.write(async (tx) => {
-    const { component } = await getForUpdate(tx, name, answer)
+    const { component } = await getForUpdate(tx, name, options)
     await tx.delete(components).where(eq(components._id, component._id))
   })
   return success
@@ -104,9 +104,9 @@ const getComponent = async (db: Db, name: string) =>
   notFound('component')
 
 /** Returns the component. @throws 404, 412 when it has changed since the caller read it */
-async function getForUpdate(db: Db, name: string, { request }: HttpContext) {
+async function getForUpdate(db: Db, name: string, { ifMatch }: IfMatch) {
   const row = await getComponent(db, name)
-  assertIfMatch(request.headers.get('if-match'), etagOf(row.component.version, row.component.updated))
+  assertIfMatch(ifMatch, etagOf(row.component.version, row.component.updated))
   return row
 }
 
@@ -161,10 +161,10 @@ function rethrowConflict(error: unknown): never {
   throw error
 }
 
-function sendComponent(row: Row, answer: HttpContext) {
-  setEtag(answer, etagOf(row.component.version, row.component.updated))
-  return toComponent(row)
-}
+const toVersioned = (row: Row): Versioned<Static<typeof Component>> => ({
+  value: toComponent(row),
+  version: etagOf(row.component.version, row.component.updated),
+})
 
 function toComponent({ component, js, css }: Row): Static<typeof Component> {
   const { _id, identifier, componentName, description, content, requiredProps, created, updated } = component

@@ -1,21 +1,23 @@
 import { eq } from 'drizzle-orm'
+import type { Static } from 'elysia'
 import type { Ctx, PublicCtx } from '../accounts/context'
 import { missingRoleMessage } from '../accounts/permissions'
 import { now, toIsoString } from '../core/clock'
-import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { assertIfMatch, etagOf } from '../core/etag'
 import { registry } from '../core/extension'
 import { badRequest, notFound, Problem } from '../core/problem'
+import type { IfMatch, Versioned } from '../core/response-headers'
 import { success } from '../core/shapes'
 import { APP_CONFIGURATION, defaultConfiguration } from '../platform/settings/app-configuration'
 import { listMovedSecrets, redactSecrets, storeSecrets } from '../platform/settings/provider-secrets'
 import { configurations } from '../platform/settings/tables'
 import { type Vault, withVault } from '../platform/vault/vault'
 import { Conflict } from '../storage/errors'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { bumpVersion, invalidate } from '../tenancy/cache'
 import { listMetadataWarnings, type Metadata, mergeMetadata, SERVER_CONFIGURATIONS } from './metadata'
-import type { Configuration, ConfigurationChange, NewConfiguration } from './shapes'
+import type { AppConfiguration, Configuration, ConfigurationChange, NewConfiguration } from './shapes'
 import { listHostStates, reconcileHosts, withClaimedHosts } from './website-hosts'
 
 const MAX_CONFIGURATIONS = 200 // per tenant: a list returns whole configurations
@@ -34,28 +36,27 @@ const SORTABLE_COLUMNS = {
 type Row = typeof configurations.$inferSelect
 
 /** Returns a page of configurations, by key. */
-export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
+export async function list(ctx: Ctx, query: ListQuery) {
   const page = parsePage(query, SORTABLE_COLUMNS, 'key')
   if (!(await findByKey(ctx.db, APP_CONFIGURATION)))
     await ctx.write((tx) =>
       tx.insert(configurations).values(defaultConfiguration(APP_CONFIGURATION, 1)).onConflictDoNothing(),
     )
   const rows = await applyPage(page, ctx.db.select().from(configurations))
-  return respondWithPage(answer, page, rows.map(toConfiguration), () => ctx.db.$count(configurations))
+  return toListPage(page, rows.map(toConfiguration), () => ctx.db.$count(configurations))
 }
 
 /** Returns a configuration. @throws 401 or 403 unless it is public, even when it does not exist, 404 */
-export async function get(ctx: PublicCtx, key: string, answer: HttpContext) {
+export async function get(ctx: PublicCtx, key: string) {
   const row = await findByKey(ctx.db, key)
   if (!row?.public || SERVER_CONFIGURATIONS.includes(key)) requirePrivileged(ctx)
-  return sendConfiguration(row ?? notFound('configuration'), answer)
+  return toVersioned(row ?? notFound('configuration'))
 }
 
 /** Returns the app configuration, which everyone may read, with the states of its hosts. */
-export async function getApp(ctx: PublicCtx, answer: HttpContext) {
+export async function getApp(ctx: PublicCtx): Promise<Versioned<Static<typeof AppConfiguration>>> {
   const row = await findByKey(ctx.db, APP_CONFIGURATION)
-  setEtag(answer, etagOfRow(row))
-  return withHostStates(ctx, row?.metadata ?? {})
+  return { value: await withHostStates(ctx, row?.metadata ?? {}), version: etagOfRow(row) }
 }
 
 type ConfigurationCheck = (ctx: Ctx, metadata: Metadata) => Promise<void>
@@ -69,7 +70,7 @@ export async function validate(ctx: Ctx, { key, public: isPublic, metadata = {} 
 }
 
 /** Creates a configuration. @throws 400, 409 CONFIGURATION_EXISTS, TOO_MANY_CONFIGURATIONS */
-export async function create(ctx: Ctx, input: NewConfiguration, answer: HttpContext) {
+export async function create(ctx: Ctx, input: NewConfiguration) {
   const { key, public: isPublic = false, kind = '', description = '', metadata = {} } = input
   if (key === APP_CONFIGURATION) throw existsProblem()
   await validate(ctx, { key, public: isPublic, metadata })
@@ -87,7 +88,7 @@ export async function create(ctx: Ctx, input: NewConfiguration, answer: HttpCont
   await added.catch((error) => {
     throw error instanceof Conflict ? existsProblem(error) : error
   })
-  return sendConfiguration(row, answer)
+  return toVersioned(row)
 }
 
 /**
@@ -98,25 +99,23 @@ export async function update(
   ctx: Ctx,
   key: string,
   { metadata = {}, ...input }: ConfigurationChange,
-  answer: HttpContext,
+  options: IfMatch,
 ) {
   await validate(ctx, { key, public: input.public, metadata })
-  return sendConfiguration(await writeMetadata(ctx, key, input, metadata, '/metadata', answer), answer)
+  return toVersioned(await writeMetadata(ctx, key, { input, sent: metadata, at: '/metadata', ...options }))
 }
 
 /**
  * Changes keys of the app configuration, sent at the top or under `metadata`.
  * @throws 400, 409 HOST_TAKEN, 412 when stale
  */
-export async function updateApp(ctx: Ctx, body: Metadata, answer: HttpContext) {
+export async function updateApp(ctx: Ctx, body: Metadata, options: IfMatch) {
   const wrapped = 'metadata' in body
   const sent = wrapped ? body.metadata : body
   if (!isRecord(sent)) return badRequest({ path: '/metadata', message: 'metadata must be an object.' })
-  const { metadata } = sendConfiguration(
-    await writeMetadata(ctx, APP_CONFIGURATION, {}, sent, wrapped ? '/metadata' : '', answer),
-    answer,
-  )
-  return withHostStates(ctx, metadata)
+  const change = { input: {}, sent, at: wrapped ? '/metadata' : '', ...options } as const
+  const row = await writeMetadata(ctx, APP_CONFIGURATION, change)
+  return { value: await withHostStates(ctx, row.metadata), version: etagOfRow(row) }
 }
 
 async function withHostStates(ctx: PublicCtx, metadata: Metadata) {
@@ -125,12 +124,12 @@ async function withHostStates(ctx: PublicCtx, metadata: Metadata) {
 }
 
 /** Removes a configuration; the defaults apply again. @throws 404, 409 CONFIGURATION_NEEDED, 412 when stale */
-export async function remove(ctx: Ctx, key: string, answer: HttpContext) {
+export async function remove(ctx: Ctx, key: string, { ifMatch }: IfMatch) {
   if (key === APP_CONFIGURATION)
     throw new Problem(409, 'CONFIGURATION_NEEDED', 'This configuration cannot be deleted. Update it instead.')
   await writeInvalidatingCache(ctx, async (tx, vault) => {
     const row = (await findByKey(tx, key)) ?? notFound('configuration')
-    assertIfMatch(answer.request.headers.get('if-match'), etagOfRow(row))
+    assertIfMatch(ifMatch, etagOfRow(row))
     await tx.delete(configurations).where(eq(configurations._id, row._id))
     if (key === AUTH_CONFIGURATION) await storeSecrets(tx, vault, {})
   })
@@ -139,25 +138,21 @@ export async function remove(ctx: Ctx, key: string, answer: HttpContext) {
 
 const findByKey = (db: Db, key: string) => db.select().from(configurations).where(eq(configurations.key, key)).get()
 
+/** Changes of a configuration; `at` is the path of the sent metadata in the body. */
+type MetadataChange = IfMatch & { input: Partial<Row>; sent: Metadata; at: '' | '/metadata' }
+
 /**
  * Merges `sent` into the current metadata and writes it. Another write may come first while hosts are claimed: then it
  * retries.
  */
-async function writeMetadata(
-  ctx: Ctx,
-  key: string,
-  input: Partial<Row>,
-  sent: Metadata,
-  basePath: '' | '/metadata',
-  answer: HttpContext,
-) {
+async function writeMetadata(ctx: Ctx, key: string, { input, sent, at, ifMatch }: MetadataChange): Promise<Row> {
   try {
     for (;;) {
       const existing = await findByKey(ctx.db, key)
       const before = existing ?? (isServerConfiguration(key) ? defaultConfiguration(key, 0) : notFound('configuration'))
-      assertIfMatch(answer.request.headers.get('if-match'), etagOfRow(existing))
-      const full = mergeMetadata(key, before.metadata, sent, basePath)
-      const moved = key === AUTH_CONFIGURATION ? listMovedSecrets(before.metadata, full, basePath) : []
+      assertIfMatch(ifMatch, etagOfRow(existing))
+      const full = mergeMetadata(key, before.metadata, sent, at)
+      const moved = key === AUTH_CONFIGURATION ? listMovedSecrets(before.metadata, full, at) : []
       if (moved.length) badRequest(...moved)
       const changes = {
         ...input,
@@ -235,10 +230,7 @@ const isRecord = (value: unknown): value is Metadata =>
 /** Returns the ETag, also of a configuration that does not exist yet. */
 const etagOfRow = (row?: Row) => etagOf(row?.version ?? 0, row?.updated ?? 0)
 
-function sendConfiguration(row: Row, answer: HttpContext) {
-  setEtag(answer, etagOfRow(row))
-  return toConfiguration(row)
-}
+const toVersioned = (row: Row): Versioned<Configuration> => ({ value: toConfiguration(row), version: etagOfRow(row) })
 
 function toConfiguration({ version: _, ...configuration }: Row): Configuration {
   const warnings = listMetadataWarnings(configuration.key, configuration.metadata)

@@ -3,8 +3,9 @@ import type { Ctx } from '../accounts/context'
 import type { ResolvedConnection } from '../connections/kinds/index'
 import { getConnection, resolveConnection } from '../connections/resolver'
 import * as contentConfigurations from '../content/configurations'
-import { etagOf, type HttpContext, setEtag } from '../core/etag'
+import { etagOf } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
+import type { IfMatch } from '../core/response-headers'
 import { configurations } from '../platform/settings/tables'
 import { getSettings } from '../platform/settings/tenant-settings'
 import { assertOutgoingAllowed } from '../tenancy/outgoing-hold'
@@ -20,27 +21,30 @@ const CONFIGURATION_KEY = paymentsSettings.key
 type Metadata = Record<string, unknown>
 
 /** Returns the payments configuration of the tenant, with defaults for what it has not set. */
-export async function get(ctx: Ctx, answer: HttpContext) {
+export async function get(ctx: Ctx) {
   const { metadata, version, updated } = configurations
   const row = await ctx.db
     .select({ metadata, version, updated })
     .from(configurations)
     .where(eq(configurations.key, CONFIGURATION_KEY))
     .get()
-  setEtag(answer, etagOf(row?.version ?? 0, row?.updated ?? 0))
   return {
-    key: CONFIGURATION_KEY as typeof CONFIGURATION_KEY,
-    metadata: { ...row?.metadata, ...(await getSettings(ctx, paymentsSettings)) } as Metadata,
+    value: {
+      key: CONFIGURATION_KEY as typeof CONFIGURATION_KEY,
+      metadata: { ...row?.metadata, ...(await getSettings(ctx, paymentsSettings)) } as Metadata,
+    },
+    version: etagOf(row?.version ?? 0, row?.updated ?? 0),
   }
 }
 
 /** Changes the given keys; `null` removes one. @throws what `validatePaymentsConfiguration` throws */
-export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata }, answer: HttpContext) {
+export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata }, options: IfMatch) {
   const currency = parseCurrency(metadata.defaultCurrency)
   const changes = { metadata: currency ? { ...metadata, defaultCurrency: currency } : metadata }
-  const { warnings: sent = [] } = await contentConfigurations.update(ctx, CONFIGURATION_KEY, changes, answer)
-  const warnings = [...sent, ...(await listAmountWarnings(ctx.db, await findConnectedKind(ctx)))]
-  return { ...(await get(ctx, answer)), ...(warnings.length && { warnings }) }
+  const { value } = await contentConfigurations.update(ctx, CONFIGURATION_KEY, changes, options)
+  const warnings = [...(value.warnings ?? []), ...(await listAmountWarnings(ctx.db, await findConnectedKind(ctx)))]
+  const changed = await get(ctx)
+  return { ...changed, value: { ...changed.value, ...(warnings.length && { warnings }) } }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { ifMatchOf, sendVersioned } from '../core/response-headers'
 import { optionalBody } from '../core/shapes'
 import { startCheckout } from './checkout/checkout'
 import * as configuration from './configuration'
@@ -56,12 +57,12 @@ const invoiceRoutes = new Elysia({ prefix: '/invoices', tags: ['payments'] })
 
 const configurationRoutes = new Elysia({ prefix: '/payments/configuration', tags: ['payments'] })
   .use(guard('payments'))
-  .get('/', ({ ctx, request, set }) => configuration.get(ctx, { request, set }), {
+  .get('/', ({ ctx, set }) => sendVersioned(set, configuration.get(ctx)), {
     can: 'privileged',
     response: PaymentsConfiguration,
     detail: { operationId: 'getPaymentsConfiguration', summary: 'Get the payments configuration' },
   })
-  .put('/', ({ ctx, body, request, set }) => configuration.change(ctx, body, { request, set }), {
+  .put('/', ({ ctx, body, request, set }) => sendVersioned(set, configuration.change(ctx, body, ifMatchOf(request))), {
     can: 'privileged',
     body: PaymentsConfigurationChange,
     response: { 200: PaymentsConfiguration, 400: ProblemShape, 412: ProblemShape },

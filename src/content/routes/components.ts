@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { ifMatchOf, sendPage, sendVersioned } from '../../core/response-headers'
 import { SuccessShape } from '../../core/shapes'
 import { listQuery } from '../../storage/pagination'
 import * as builds from '../builds'
@@ -14,19 +15,19 @@ const updateResponse = { 200: Component, 404: ProblemShape, 409: ProblemShape, 4
 
 export const componentRoutes = new Elysia({ prefix: '/components', tags: ['components'] })
   .use(guard('components'))
-  .get('/', ({ ctx, query, request, set }) => components.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, components.list(ctx, query)), {
     can: 'user',
     query: componentListQuery,
     response: t.Array(Component),
     detail: { operationId: 'listComponents', summary: 'List components' },
   })
-  .get('/:id', ({ ctx, params, request, set }) => components.get(ctx, params.id, { request, set }), {
+  .get('/:id', ({ ctx, params, set }) => sendVersioned(set, components.get(ctx, params.id)), {
     can: 'user',
     params: nameParams,
     response: { 200: Component, 404: ProblemShape },
     detail: { operationId: 'getComponent', summary: 'Get a component' },
   })
-  .post('/', async ({ ctx, body, request, set }) => status(201, await components.create(ctx, body, { request, set })), {
+  .post('/', async ({ ctx, body, set }) => status(201, await sendVersioned(set, components.create(ctx, body))), {
     can: 'editor',
     addsData: true,
     body: NewComponent,
@@ -45,23 +46,33 @@ export const componentRoutes = new Elysia({ prefix: '/components', tags: ['compo
         'Each component is processed on its own. The response says for each whether it was created, updated or rejected.',
     },
   })
-  .put('/:id', ({ ctx, params, body, request, set }) => components.update(ctx, params.id, body, { request, set }), {
-    can: 'editor',
-    addsData: true,
-    params: nameParams,
-    body: ComponentChange,
-    response: updateResponse,
-    detail: { operationId: 'updateComponent', summary: 'Update a component' },
-  })
-  .patch('/:id', ({ ctx, params, body, request, set }) => components.update(ctx, params.id, body, { request, set }), {
-    can: 'editor',
-    addsData: true,
-    params: nameParams,
-    body: ComponentChange,
-    response: updateResponse,
-    detail: { operationId: 'patchComponent', summary: 'Update a component' },
-  })
-  .delete('/:id', ({ ctx, params, request, set }) => components.remove(ctx, params.id, { request, set }), {
+  .put(
+    '/:id',
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, components.update(ctx, params.id, body, ifMatchOf(request))),
+    {
+      can: 'editor',
+      addsData: true,
+      params: nameParams,
+      body: ComponentChange,
+      response: updateResponse,
+      detail: { operationId: 'updateComponent', summary: 'Update a component' },
+    },
+  )
+  .patch(
+    '/:id',
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, components.update(ctx, params.id, body, ifMatchOf(request))),
+    {
+      can: 'editor',
+      addsData: true,
+      params: nameParams,
+      body: ComponentChange,
+      response: updateResponse,
+      detail: { operationId: 'patchComponent', summary: 'Update a component' },
+    },
+  )
+  .delete('/:id', ({ ctx, params, request }) => components.remove(ctx, params.id, ifMatchOf(request)), {
     can: 'editor',
     params: nameParams,
     response: { 200: SuccessShape, 404: ProblemShape, 412: ProblemShape },
@@ -70,7 +81,7 @@ export const componentRoutes = new Elysia({ prefix: '/components', tags: ['compo
 
 export const staticRoutes = new Elysia({ prefix: '/static', tags: ['components'] })
   .use(guard('static'))
-  .get('/', ({ ctx, query, request, set }) => builds.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, builds.list(ctx, query)), {
     open: true,
     query: componentListQuery,
     response: t.Array(StaticFiles),

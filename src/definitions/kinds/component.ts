@@ -1,7 +1,6 @@
 import * as components from '../../content/components'
 import { compileContent } from '../../content/components'
 import { NewComponent } from '../../content/shapes'
-import { asList, asVersioned, invent } from '../../core/etag'
 import { defineKind } from './definition-kind'
 
 /** A component. Its name is its identifier unless another one is given. */
@@ -15,8 +14,8 @@ export const component = defineKind({
     ...definition,
     ...(componentName !== name && { componentName }),
   }),
-  list: asList(components.list),
-  get: asVersioned(components.get),
+  list: components.list,
+  get: components.get,
   toStored: ({ _id, identifier, componentName, description, content, requiredProps }) => ({
     id: _id,
     name: identifier,
@@ -25,8 +24,8 @@ export const component = defineKind({
   async validate(ctx, { content }, { before }) {
     if (content !== before?.stored.content) await compileContent(ctx, content)
   },
-  create: asVersioned(components.create),
+  create: components.create,
   change: (ctx, id, { identifier, componentName = identifier, ...input }, { ifMatch }) =>
-    components.update(ctx, id, { description: '', requiredProps: [], ...input, componentName }, invent(ifMatch)),
-  remove: (ctx, id, { ifMatch }) => components.remove(ctx, id, invent(ifMatch)),
+    components.update(ctx, id, { description: '', requiredProps: [], ...input, componentName }, { ifMatch }),
+  remove: (ctx, id, { ifMatch }) => components.remove(ctx, id, { ifMatch }),
 })

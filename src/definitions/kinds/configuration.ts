@@ -3,7 +3,6 @@ import type { Ctx } from '../../accounts/context'
 import * as configurations from '../../content/configurations'
 import { mergeMetadata } from '../../content/metadata'
 import { NewConfiguration } from '../../content/shapes'
-import { asList, asVersioned, invent } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { templateSettings } from '../../platform/mail/template-settings'
 import { APP_CONFIGURATION } from '../../platform/settings/app-configuration'
@@ -32,8 +31,8 @@ export const configuration = defineKind({
       return { ...provider, ...(secret !== undefined && { clientSecret: secret }) }
     }),
   isKept: ({ name }) => name === APP_CONFIGURATION,
-  list: asList(configurations.list),
-  get: asVersioned(configurations.get),
+  list: configurations.list,
+  get: configurations.get,
   async toStored({ key, public: isPublic, kind, description, metadata }, ctx) {
     if (key === templateSettings.key) return
     const definition = { public: isPublic, kind, description, metadata }
@@ -52,14 +51,14 @@ export const configuration = defineKind({
     await configurations.validate(ctx, { key, public: isPublic, metadata: others })
     mergeMetadata(key, (before?.stored.metadata as Definition | undefined) ?? {}, metadata, '/metadata')
   },
-  create: asVersioned(configurations.create),
+  create: configurations.create,
   change(ctx, key, { key: _, ...change }, { before, ifMatch }) {
     // The secret of a provider is kept when it is left out, and cleared when it is null.
     const { metadata, ...input } = mapProviders(change, (provider) => ({ clientSecret: null, ...provider }))
     const replaced = replaceKeys(before.metadata as Definition, metadata)
-    return configurations.update(ctx, key, { ...DEFAULTS, ...input, metadata: replaced }, invent(ifMatch))
+    return configurations.update(ctx, key, { ...DEFAULTS, ...input, metadata: replaced }, { ifMatch })
   },
-  remove: (ctx, key, { ifMatch }) => configurations.remove(ctx, key, invent(ifMatch)),
+  remove: (ctx, key, { ifMatch }) => configurations.remove(ctx, key, { ifMatch }),
 })
 
 const isObject = (value: unknown): value is Definition =>

@@ -2,7 +2,6 @@ import { t } from 'elysia'
 import type { Ctx } from '../../accounts/context'
 import * as configurations from '../../content/configurations'
 import { mergeMetadata } from '../../content/metadata'
-import { invent } from '../../core/etag'
 import { notFound, Problem } from '../../core/problem'
 import { TemplateChange, templateSettings } from '../../platform/mail/template-settings'
 import { defineKind } from './definition-kind'
@@ -37,17 +36,16 @@ export const mail = defineKind({
 type StoredTemplate = { name: string; template: Template }
 
 async function readTemplates(ctx: Ctx): Promise<{ items: StoredTemplate[]; version?: string }> {
-  const answer = invent()
-  const found = await configurations.get(ctx, templateSettings.key, answer).catch((error) => {
+  const found = await configurations.get(ctx, templateSettings.key).catch((error) => {
     if (error instanceof Problem && error.status === 404) return
     throw error
   })
-  const templates = Object.entries((found?.metadata ?? {}) as Record<string, Template>)
+  const templates = Object.entries((found?.value.metadata ?? {}) as Record<string, Template>)
   const items = templates.map(([name, template]) => ({ name, template })).sort((a, b) => (a.name < b.name ? -1 : 1))
-  return { items, version: answer.set.headers.etag as string | undefined }
+  return { items, version: found?.version }
 }
 
 async function writeTemplate(ctx: Ctx, name: string, template: Template | null, ifMatch?: string | null) {
-  await configurations.update(ctx, templateSettings.key, { metadata: { [name]: template } }, invent(ifMatch))
+  await configurations.update(ctx, templateSettings.key, { metadata: { [name]: template } }, { ifMatch })
   return { value: { name, template: template ?? {} } }
 }
