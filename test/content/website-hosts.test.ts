@@ -237,9 +237,8 @@ describe('claims of interrupted changes', () => {
         throw new Error('full')
       }) as typeof write,
     }
-    const answer = { request: new Request('http://x.test'), set: { headers: {} } }
     const input = { metadata: { websiteUrls: [`https://${fresh}`] } }
-    expect((await errorOf(update(ctx, 'app-configuration', input, answer))).message).toContain('full')
+    expect((await errorOf(update(ctx, 'app-configuration', input, {}))).message).toContain('full')
     expect(await listClaimedHosts(testTenant)).toEqual([old])
     expect(await listWebsites(testTenant)).toEqual([`https://${old}`])
   })
