@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { scripts } from '../package.json'
+import { SERVER_ENTRIES } from './binary'
 
 export type BundledPackage = {
   name: string
@@ -17,8 +17,7 @@ const PAGE_ENTRY = 'src/admin/main.tsx'
 
 /** Returns the packages of which something is in the binary, those of the admin page included, by name. */
 export async function listBundledPackages(): Promise<BundledPackage[]> {
-  const serverEntries = scripts['build:binary'].match(/\bsrc\/\S+\.ts\b/g)!
-  const server = await listInputs({ entrypoints: serverEntries, target: 'bun', external: ['better-sqlite3'] })
+  const server = await listInputs({ entrypoints: SERVER_ENTRIES, target: 'bun', external: ['better-sqlite3'] })
   const page = await listInputs({ entrypoints: [PAGE_ENTRY], target: 'browser' })
   const folders = new Set(
     [...server, ...page].flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []),

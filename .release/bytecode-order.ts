@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { compileBinary } from './binary'
 import { runCommand } from './command'
 
 const ROOT = resolve(import.meta.dir, '..')
@@ -14,7 +15,7 @@ const ORDER = join(ROOT, 'dist/binaries/unordered/bytecode-order.txt')
  */
 export async function recordBytecodeOrder(): Promise<string> {
   mkdirSync(join(UNORDERED, '..'), { recursive: true })
-  await runCommand([process.execPath, 'run', 'build:binary', '--outfile', UNORDERED], { cwd: ROOT })
+  await compileBinary(['--outfile', UNORDERED])
   const folder = mkdtempSync(join(tmpdir(), 'atoll-first-start-'))
   const env = { ...process.env, BUN_BYTECODE_ORDER_OUT: ORDER }
   await runCommand([process.execPath, FIRST_START, folder, UNORDERED], { env })

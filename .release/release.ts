@@ -6,6 +6,7 @@ import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { version } from '../package.json'
 import { createTarGz, createZip, type Entry } from './archives'
+import { compileBinary } from './binary'
 import { listBundledPackages } from './bundled-packages'
 import { recordBytecodeOrder } from './bytecode-order'
 import { runCommand } from './command'
@@ -67,7 +68,7 @@ async function buildBinary(platform: Platform): Promise<Buffer> {
   rmSync(join(BINARIES, platform.name), { recursive: true, force: true })
   const target = [`--target=${platform.target}`, `--compile-executable-path=${runtime}`, '--outfile', path]
   const order = `--bytecode-order=${bytecodeOrder}`
-  await runCommand([process.execPath, 'run', 'build:binary', order, ...target], { cwd: ROOT })
+  await compileBinary([order, ...target])
   const binary = readFileSync(path)
   if (!platform.name.startsWith('darwin') || isSignatureValid(binary)) return binary
   const signed = signAdHoc(binary, 'atoll')

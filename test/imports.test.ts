@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { basename, dirname, join } from 'node:path'
 import { Glob } from 'bun'

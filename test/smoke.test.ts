@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { Glob } from 'bun'
 import { app } from '../src/app'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'

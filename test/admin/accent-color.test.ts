@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import { checkAccentColor, toShades } from '../../src/admin/branding/accent-color'
 import { contrastOf, parseHexColor, toHexColor, toOklch } from '../../src/admin/branding/contrast'

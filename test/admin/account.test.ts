@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
 import { extractCode } from '../accounts/mail/mail-fixtures'

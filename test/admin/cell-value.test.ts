@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import type { Field } from '../../src/admin/api/schema'
 import { parseCell } from '../../src/admin/transfer/cell-value'

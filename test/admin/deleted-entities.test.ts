@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { forgetDeletion, isDeleted, trackDeletion } from '../../src/admin/data/deletions'
 import { errorOf } from '../rejections'

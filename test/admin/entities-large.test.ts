@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
 import { apiCaller } from '../fakes/cli'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { listSections } from '../../src/admin/sections'
 import { hasBrowser } from '../fakes/browser'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describeCron } from '../../src/admin/automation/integrations/triggers/cron-words'
 import { hasBrowser } from '../fakes/browser'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { atollMembers } from '../../src/admin/automation/lambdas/atoll-api'
 import { hasBrowser } from '../fakes/browser'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { formatMoney } from '../../src/admin/ui/format-money'

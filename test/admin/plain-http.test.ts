@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../fakes/browser'
 import { createTempFolder, PASSWORD, startAtoll } from '../fakes/cli'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'

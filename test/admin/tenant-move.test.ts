@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser } from '../fakes/browser'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { compileFormula } from '../../src/blueprints/formulas/formula'
 import { FUNCTION_NAMES } from '../../src/blueprints/formulas/functions'

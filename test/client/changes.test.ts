@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { AnyKind } from '../../client/src/any-kind'
 import { createClient, type EntityChange, type Options } from '../../client/src/index'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import type { AnyKind } from '../../client/src/any-kind'
 import { AtollError, createClient, type Options, VERSION, type Versions } from '../../client/src/index'

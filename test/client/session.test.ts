@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { AtollError, createClient, type Options, type SignedIn, type TokenStorage } from '../../client/src/index'
 import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { toHooksSource } from '../../src/blueprints/typegen/client-source'

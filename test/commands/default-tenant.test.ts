@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { apiCaller, createTempFolder, PASSWORD, readMetric, runAtoll, signIn, startAtoll } from '../fakes/cli'
 

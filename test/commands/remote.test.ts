@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { DAY_MS } from '../../src/core/clock'
 import { TIME } from '../expectations'

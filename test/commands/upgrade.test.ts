@@ -1,3 +1,4 @@
+// engine: sqlite
 import { Database } from 'bun:sqlite'
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, statSync } from 'node:fs'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { hkdfSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'

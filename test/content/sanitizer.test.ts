@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
 import { parse, parseFragment, type DefaultTreeAdapterTypes as Tree } from 'parse5'

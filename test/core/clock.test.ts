@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterEach, expect, test } from 'bun:test'
 import { moveClock, now, parseIsoDateTime, toIsoString } from '../../src/core/clock'
 

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { readConfig, type SettingName, Settings } from '../../src/config'
 import { ConfigError } from '../../src/core/config-error'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { createHmac, hkdfSync } from 'node:crypto'
 import { deriveKeyBytes, generateToken, hmac, isTimingSafeEqual, sha256 } from '../../src/core/crypto'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { lookupTxtRecords } from '../../src/core/dns'
 import { startDnsServer } from '../fakes/dns-server'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { assertIfMatch, etagOf, isNotModified, setEtag } from '../../src/core/etag'
 

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import { isExact } from '../../src/core/exact-numbers'
 import { createThingsFixture } from '../entities/fixtures'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { FairShare } from '../../src/core/fair-share'
 import { Problem } from '../../src/core/problem'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, describe, expect, test } from 'bun:test'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { fetchExternal } from '../../src/core/http-client'

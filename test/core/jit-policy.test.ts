@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, spyOn, test } from 'bun:test'
 import { enableJitUnderLoad, noteRequest } from '../../src/core/jit-policy'
 

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { t } from 'elysia'
 import { assertLengths } from '../../src/core/length-limits'

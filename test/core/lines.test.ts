@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { LineTooLong, splitLines } from '../../src/core/lines'
 import { errorOf } from '../rejections'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { formatLogAs, log, logError, logOutput, setLogLevel } from '../../src/core/log'
 import { LogQuota } from '../../src/core/log-quota'

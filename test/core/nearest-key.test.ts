@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { findNearestKey } from '../../src/core/nearest-key'
 

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { moveClock, now } from '../../src/core/clock'
 import { RateLimiter } from '../../src/core/rate-limiter'

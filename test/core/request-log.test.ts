@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
 import { logError, logOutput, setLogLevel } from '../../src/core/log'
 import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterEach, expect, test } from 'bun:test'
 import { runInRequestTrace } from '../../src/core/request-trace'
 import { recordSpans, type SpanAttributes } from '../../src/core/trace'

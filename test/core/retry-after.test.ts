@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { parseRetryAfter } from '../../src/core/retry-after'
 

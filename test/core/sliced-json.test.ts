@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'

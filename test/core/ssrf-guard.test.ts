@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { isIP } from 'node:net'
 import fc from 'fast-check'

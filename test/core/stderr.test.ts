@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { resolve } from 'node:path'
 

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

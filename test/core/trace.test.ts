@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import { bindTrace, currentTrace, parseTrace, runInSpan, runInTrace, toTraceparent } from '../../src/core/trace'
 import { errorOf } from '../rejections'

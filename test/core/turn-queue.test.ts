@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { TurnQueue } from '../../src/core/turn-queue'
 

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { TSchema } from '@sinclair/typebox'
 import { app } from '../../src/app'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import type { TSchema } from '@sinclair/typebox'
 import { t } from 'elysia'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { generateAdminSchema, SCHEMA_FILE } from './admin-schema'
 

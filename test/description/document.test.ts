@@ -1,3 +1,4 @@
+// engine: sqlite
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020'

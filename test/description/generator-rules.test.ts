@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { callApi, createTestTenant } from '../test-tenant'
 import { createAwkwardBlueprints } from './awkward-blueprints'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 

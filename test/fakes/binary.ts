@@ -18,7 +18,14 @@ export const binaryPath = (): string =>
 const findGivenBinary = () => process.env.TEST_BINARY && resolve(process.env.TEST_BINARY)
 
 /** What the binary is built from. */
-const SOURCES = ['src/**/*', 'client/src/*', 'migrations/**/*', 'package.json', 'package-lock.json']
+const SOURCES = [
+  'src/**/*',
+  'client/src/*',
+  'migrations/**/*',
+  '.release/binary.ts',
+  'package.json',
+  'package-lock.json',
+]
 
 /** Returns a name for the files that are built, by their sizes and the times of their last changes. */
 function hashSources() {
@@ -49,7 +56,7 @@ function build(path: string) {
   const draft = `${path}.draft`
   // Without the order of the bytecode, which takes a second build.
   runBun('run', 'build:page')
-  runBun('run', 'build:binary', '--outfile', draft)
+  runBun('.release/binary.ts', '--outfile', draft)
   renameSync(draft, path)
 }
 

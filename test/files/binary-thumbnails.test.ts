@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { inspect, makeJpeg } from './pictures'

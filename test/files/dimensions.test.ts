@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { readDimensions } from '../../src/files/dimensions'

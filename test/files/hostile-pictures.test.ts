@@ -1,3 +1,4 @@
+// engine: sqlite
 import { beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
 import { deflateSync } from 'node:zlib'
 import type { ThumbnailOrder } from '../../src/files/thumbnails/order'

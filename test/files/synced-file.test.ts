@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, spyOn, test } from 'bun:test'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'

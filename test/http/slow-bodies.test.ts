@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import { DAY_MS, MINUTE_MS } from '../../src/core/clock'
 import { findTimeZone } from '../../src/core/time-zone'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test as testing } from 'bun:test'
 import { viewMemory } from '../../src/lambdas/sandbox/quickjs'
 import { resetRuntime } from '../../src/lambdas/sandbox/runtime'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, setDefaultTimeout, test as testing } from 'bun:test'
 import type { Problem } from '../../src/core/problem'
 import { SandboxPool } from '../../src/lambdas/sandbox/pool'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
 import { createDescriptorCheck } from '../../src/operations/file-descriptors'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readTraceExport } from '../../src/core/trace-variables'
 import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { resolve } from 'node:path'
 import { listBundledPackages } from '../../.release/bundled-packages'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
 import { config } from '../../src/config'

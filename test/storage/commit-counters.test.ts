@@ -1,3 +1,4 @@
+// engine: sqlite
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { chmodSync, existsSync } from 'node:fs'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'

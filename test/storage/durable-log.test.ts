@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'

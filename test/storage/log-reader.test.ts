@@ -1,3 +1,4 @@
+// engine: sqlite
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { closeSync, copyFileSync, ftruncateSync, openSync, writeSync } from 'node:fs'

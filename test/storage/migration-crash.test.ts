@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'

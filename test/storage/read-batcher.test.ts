@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import { ReadBatcher, ReadShares } from '../../src/storage/engines/postgres/read-batcher'
 

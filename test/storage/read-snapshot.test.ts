@@ -1,3 +1,4 @@
+// engine: sqlite
 import { Database as BunSqlite } from 'bun:sqlite'
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { statSync } from 'node:fs'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { yieldToEventLoop } from '../../src/core/event-loop'
 import { FairQueue } from '../../src/tenancy/fair-queue'

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { connect } from 'node:net'
 import { listen } from '../../src/gateway'

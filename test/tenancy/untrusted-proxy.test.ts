@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import { apiCaller, createTempFolder, createTenantByCli, runAtoll, startAtoll } from '../fakes/cli'
 

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { describe, expect, test } from 'bun:test'
 import { splitIntoChunks } from '../../../src/ai/knowledge/chunker'
 

@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, describe, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
 import fc from 'fast-check'

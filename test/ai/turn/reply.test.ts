@@ -1,3 +1,4 @@
+// engine: sqlite
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { readChunks } from '../../../src/ai/sources/sse-chunks'

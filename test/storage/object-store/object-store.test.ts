@@ -1,3 +1,4 @@
+// engine: sqlite
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { findTargetProblem } from '../../../src/backups/target-check'
 import { createS3Target } from '../../../src/backups/targets/s3'
