@@ -26,7 +26,7 @@ describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
     const name = page.getByRole('textbox', { name: 'name', exact: true })
     await name.fill('Half typed')
     await page.reload()
-    await page.getByText('What you typed before is here again.').waitFor()
+    await page.getByText('Your unsaved changes were restored.').waitFor()
     expect(await name.inputValue()).toBe('Half typed')
 
     // The session ends; the form goes on after a sign-in over it.
@@ -113,7 +113,7 @@ describe.skipIf(!hasBrowser)('a form of an entity in a browser', () => {
     await nameIn(tab).fill('Half typed')
     await tab.close()
     tab = await openForm()
-    await tab.getByText('What you typed before is here again.').waitFor()
+    await tab.getByText('Your unsaved changes were restored.').waitFor()
     expect(await nameIn(tab).inputValue()).toBe('Half typed')
 
     // The session ends, and somebody else signs in to the same browser.

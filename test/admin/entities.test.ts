@@ -222,7 +222,7 @@ describe.skipIf(!hasBrowser)('the entities of a blueprint in a browser', () => {
     expect(await panel.getByRole('textbox', { name: 'worth' }).inputValue()).toBe('77.00')
     await inspectScreen(page, 'entity-conflict')
     await page.keyboard.press('Control+Enter')
-    await panel.getByText('Somebody else changed the same fields. Choose for each of them which value stays.').waitFor()
+    await panel.getByText('Someone else changed the same fields. Choose which value to keep for each.').waitFor()
     await panel.getByRole('button', { name: 'Take theirs' }).click()
     expect(await name.inputValue()).toBe('Ada Theirs')
     await name.fill('Ada Lovelace')

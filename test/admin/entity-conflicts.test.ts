@@ -72,7 +72,7 @@ describe.skipIf(!hasBrowser)('two people who change the same entity, of whom one
     const { page } = demo
     await collide()
     await page.reload()
-    await page.getByText('What you typed before is here again.').waitFor()
+    await page.getByText('Your unsaved changes were restored.').waitFor()
     expect(await input('name').inputValue()).toBe('Ada Mine')
     await choice('name').getByRole('button', { name: 'Take theirs' }).click()
     await choice('job').getByRole('button', { name: 'Keep mine' }).click()

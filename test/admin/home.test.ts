@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)('the home screen in a browser', () => {
     await page.getByRole('link', { name: '300 contacts +300 in 30 days' }).waitFor()
     await page.getByText('1 active this week, of 1 user').waitFor()
     await page.getByText('No model was used in the last 30 days.').waitFor()
-    await page.getByText('Nobody has subscribed yet.').waitFor()
+    await page.getByText('No subscriptions yet.').waitFor()
     await page.getByText('Nothing has happened yet.').waitFor()
     await page.getByRole('link', { name: /MiB in the database/ }).waitFor()
 

@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)('integrations and connections in the admin page', (
     await page.getByRole('option', { name: 'greet' }).click()
     await page.getByLabel('Everybody may call it').check()
     await page.getByRole('button', { name: 'Create integration' }).click()
-    await page.getByText('When somebody calls its address, run greet').waitFor()
+    await page.getByText('When a request reaches its URL, run greet').waitFor()
     await writeCode(page, 'Body', '{"name": "Grace"}')
     await page.getByLabel('Call it as a guest').check()
     await page.getByRole('button', { name: 'Send', exact: true }).click()

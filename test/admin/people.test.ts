@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved.').waitFor()
     await page.getByRole('heading', { name: 'Katherine Johnson' }).waitFor()
-    expect(await page.getByText('Changed by somebody else').count()).toBe(0)
+    expect(await page.getByText('Changed by someone else').count()).toBe(0)
     await inspectScreen(page, 'user')
     const [katherine] = (await call('GET', '/api/users?username=katherine')).body
     expect(katherine).toMatchObject({ roles: ['user', 'mathematician'], fullName: 'Katherine Johnson' })
@@ -233,7 +233,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     expect((await call('GET', `/api/workspaces/${id}`)).body.invites).toMatchObject([{ email: 'bob@example.com' }])
     await page.getByRole('button', { name: 'Withdraw the invitation of bob@example.com' }).click()
     await page.getByRole('button', { name: 'Withdraw invitation', exact: true }).click()
-    await page.getByText('Nobody is invited.').waitFor()
+    await page.getByText('No pending invitations.').waitFor()
 
     await page.getByRole('tab', { name: 'Details' }).click()
     await page.getByText('at most 10').waitFor()

@@ -19,7 +19,7 @@ describe.skipIf(!hasBrowser)('the rules of blueprints', () => {
   afterAll(() => demo?.[Symbol.asyncDispose]())
 
   const open = (path: string) => demo.page.goto(`${demo.server.url}/admin${path}`)
-  const readMatrix = async (name = 'Who may do what') => {
+  const readMatrix = async (name = 'Access rules') => {
     const rows = await demo.page.getByRole('table', { name }).getByRole('row').all()
     const cells = await Promise.all(rows.slice(1).map((row) => row.locator('th, td').allInnerTexts()))
     return Object.fromEntries(cells.map(([who = '', ...rest]) => [who, rest.join(' ')]))
@@ -141,7 +141,7 @@ describe.skipIf(!hasBrowser)('the rules of blueprints', () => {
     ])
       await page.getByText(warning).waitFor()
     expect((await readMatrix()).Guests).toBe('– – – –')
-    expect(await readMatrix('Who may use which field')).toMatchObject({
+    expect(await readMatrix('Field access')).toMatchObject({
       Guests: '– –',
       'Signed in': 'reads writes',
       'Role editor': 'reads, writes reads, writes',

@@ -50,7 +50,7 @@ const fields: FormField[] = [
     title: 'Scopes',
     type: 'string',
     multi: true,
-    description: 'What the token may read or write.',
+    description: 'Areas that the token can read or write.',
     Input: ScopesInput,
   },
   { key: 'expiresAt', title: 'Expires', type: 'string', Input: ExpiryInput },

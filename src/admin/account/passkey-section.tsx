@@ -27,7 +27,7 @@ async function registerPasskey() {
 }
 
 async function removePasskey({ _id: id, name }: Passkey) {
-  const text = 'It no longer signs you in. Delete it on your device, too.'
+  const text = 'It no longer signs you in. Also delete it on your device.'
   if (!(await confirmAction({ title: `Remove the passkey ${name}?`, text, action: 'Remove passkey' }))) return
   await fetchData(api.DELETE('/api/me/passkeys/{id}', { params: { path: { id } } }))
   await refetchAccount()

@@ -58,7 +58,7 @@ export function PasswordSection({ me }: { me: Me }) {
           />
           <Switch
             size="xs"
-            label="Delete my API tokens, too"
+            label="Also delete my API tokens"
             checked={endTokens}
             onChange={(event) => setEndTokens(event.currentTarget.checked)}
           />

@@ -17,7 +17,7 @@ const endSession = ({ _id: id }: Session) =>
 
 async function endSessions(sessions: Session[]) {
   const title = `End ${sessions.length} other ${sessions.length === 1 ? 'session' : 'sessions'}?`
-  const text = 'Whoever uses them has to sign in again.'
+  const text = 'Devices that use them have to sign in again.'
   if (!(await confirmAction({ title, text, action: 'End sessions' }))) return
   for (const session of sessions) await endSession(session)
   showNotice('Your other sessions have ended.')

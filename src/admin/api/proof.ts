@@ -18,7 +18,7 @@ export const pendingProof = observable<PendingProof | undefined>(undefined)
 /** A request that was not sent, because the user did not prove who they are. */
 class ProofDeclined extends Error {
   constructor() {
-    super('Nothing was changed, because you did not confirm that it is you.')
+    super('Not saved: you did not confirm your identity.')
   }
 }
 

@@ -4,7 +4,7 @@ type KnownConfiguration = { description: string; keys: Record<string, string> }
 /** The configurations that the server reads, with what their keys mean. */
 export const knownConfigurations: Record<string, KnownConfiguration> = {
   'app-configuration': {
-    description: 'What everybody may know: websites, and whatever your pages need.',
+    description: 'Public settings: websites, and values that your pages need.',
     keys: {
       websiteUrls: 'addresses of websites whose pages may call the API, such as ["https://shop.example.com"]',
       timezone: 'the time zone of charts and sums, such as Europe/Lisbon; default: UTC',
@@ -33,7 +33,7 @@ export const knownConfigurations: Record<string, KnownConfiguration> = {
     keys: { thumbs: 'sizes that thumbnails may have, such as ["100x100", "1200x800"]' },
   },
   'workspace-configuration': {
-    description: 'Who creates workspaces, and their labels.',
+    description: 'Who can create workspaces, and their labels.',
     keys: {
       isActive: 'whether there are workspaces',
       creationPrivilegedRoles: 'roles that may create workspaces',

@@ -8,7 +8,12 @@ const readAll: Rule = { operation: 'read', scope: 'tenant', roleBased: ['*'] }
 
 /** What a new blueprint offers; the rules can be changed later. */
 export const accessPresets: AccessPreset[] = [
-  { value: 'admins', label: 'Only administrators', description: 'Nobody else reads or changes anything.', rules: [] },
+  {
+    value: 'admins',
+    label: 'Only administrators',
+    description: 'Others can neither read nor change anything.',
+    rules: [],
+  },
   {
     value: 'own',
     label: 'Users see only their own',
@@ -24,7 +29,7 @@ export const accessPresets: AccessPreset[] = [
   {
     value: 'public',
     label: 'Everybody reads all',
-    description: 'Guests, too. Signed-in users change what they created.',
+    description: 'Everyone, including guests, can read. Signed-in users can change their own entities.',
     rules: [...ownRules, { ...readAll, guest: true }],
   },
 ]

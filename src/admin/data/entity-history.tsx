@@ -67,7 +67,7 @@ function RecordedEvents({ blueprint, entity }: { blueprint: Blueprint; entity: E
       />
     )
   if (events.error) return <ProblemMessage error={events.error} />
-  if (events.data?.length === 0) return <EmptyState text="Nothing was recorded yet." />
+  if (events.data?.length === 0) return <EmptyState text="No changes recorded yet." />
   return (
     <Timeline bulletSize={12} lineWidth={1} aria-label="History">
       {events.data?.map((event) => (

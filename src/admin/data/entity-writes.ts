@@ -14,7 +14,7 @@ export class EntityConflict extends Error {
     readonly current: Entity,
     readonly keys: string[],
   ) {
-    super('Somebody else changed this meanwhile. Choose yours or theirs.')
+    super('Someone else changed this while you were editing. Choose which version to keep.')
   }
 }
 

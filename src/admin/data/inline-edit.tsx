@@ -34,7 +34,7 @@ async function saveValue(blueprint: string, { entity, field, value }: Edit): Pro
 /** Returns what a refused change shows at its value. */
 function describeFailure(error: unknown, field: Field): string {
   if (error instanceof EntityConflict)
-    return `Somebody else changed it to ${JSON.stringify(error.current[field.key] ?? null)}. Enter saves yours.`
+    return `Someone else changed it to ${JSON.stringify(error.current[field.key] ?? null)}. Enter saves yours.`
   return findFieldError(error, field.key) ?? (error instanceof Error ? error.message : String(error))
 }
 

@@ -12,7 +12,7 @@ export const ListFoot = ({ count, isFiltered, name, live }: ListFootProps) => (
     <span role="status" className={classes.count}>
       {count.toLocaleString()} {isFiltered ? 'shown' : name.toLowerCase()}
     </span>
-    <span title={live === 'live' ? 'Changes of others show at once.' : undefined}>
+    <span title={live === 'live' ? 'Changes by others appear immediately.' : undefined}>
       {LIVE_WORDS[live]} <span className={`${classes.dot} ${live === 'live' ? classes.live : ''}`} aria-hidden />
     </span>
   </Text>

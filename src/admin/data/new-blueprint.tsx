@@ -46,7 +46,7 @@ export function NewBlueprint() {
         <Stack>
           <TextInput
             label="Name"
-            description="What the entities are, in the plural: Invoices, Guests, Orders."
+            description="Plural name, such as Invoices, Guests or Orders."
             required
             autoFocus
             dir="auto"
@@ -66,7 +66,7 @@ export function NewBlueprint() {
             <legend>Fields</legend>
             <FieldList fields={fields} updateFields={setFields} flaws={flaws} isInline />
           </fieldset>
-          <Radio.Group label="Who may do what" value={access} onChange={setAccess}>
+          <Radio.Group label="Access rules" value={access} onChange={setAccess}>
             <Stack gap="xs" mt="xs">
               {accessPresets.map(({ value, label, description }) => (
                 <Radio key={value} value={value} label={label} description={description} />

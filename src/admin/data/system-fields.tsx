@@ -45,7 +45,7 @@ function UserInput({ field: _, value, onChange, ...rest }: InputProps) {
       searchable
       onSearchChange={setSearch}
       filter={({ options: all }) => all}
-      nothingFoundMessage="Nobody was found."
+      nothingFoundMessage="No results."
     />
   )
 }

@@ -32,7 +32,7 @@ export function VersionItem({ blueprint, loaded, version, isLatest }: VersionIte
   const confirmAndRestore = async () => {
     const isConfirmed = await confirmAction({
       title: `Restore version ${number}?`,
-      text: `The fields get the values that they had after ${formatMoment(at)}. What they have now stays in the history.`,
+      text: `The fields get the values that they had after ${formatMoment(at)}. The current values stay in the history.`,
       action: 'Restore',
     })
     if (isConfirmed) restoring.mutate()

@@ -17,7 +17,7 @@ export function AccessMatrix({ permissions, permissionScope, fields }: AccessMat
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it where it is wider than the screen
     <section className={classes.matrix} aria-labelledby="outcome" tabIndex={0}>
       <SubjectTable
-        label="Who may do what"
+        label="Access rules"
         subjects={subjects}
         columns={OPERATIONS}
         renderCell={({ caller }, operation) => {
@@ -33,7 +33,7 @@ export function AccessMatrix({ permissions, permissionScope, fields }: AccessMat
       />
       {guarded.length > 0 && (
         <SubjectTable
-          label="Who may use which field"
+          label="Field access"
           subjects={subjects}
           columns={guarded.map(({ key }) => key)}
           renderCell={(subject, key) => (

@@ -73,7 +73,9 @@ export function describeChanges(before: Blueprint, draft: DesignDraft): string[]
     permissionScope: 'The usual reach of rules changes.',
     limitations: 'The limits change.',
     dispatchers: 'Other events are recorded.',
-    history: draft.history ? 'A history of the entities is kept.' : 'The history of the entities is removed.',
+    history: draft.history
+      ? 'Changes of entities are recorded in a history.'
+      : 'The history of the entities is removed.',
   }
   const order = (fields: DraftField[]) => fields.filter((field) => !isNewField(field)).map(({ id }) => id)
   const removed = listRemovedFields(before, draft)

@@ -77,7 +77,7 @@ export function DesignRules() {
       </section>
       <div className={classes.outcome}>
         <Title order={2} id="outcome" className={classes.heading}>
-          Who may do what by them
+          Access by these rules
         </Title>
         <AccessMatrix permissions={permissions} permissionScope={permissionScope} fields={fields} />
       </div>

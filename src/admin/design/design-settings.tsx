@@ -28,7 +28,7 @@ export function DesignSettings() {
     <Stack className={classes.column} gap="lg">
       <TextInput
         label="Name"
-        description="What the entities are, in the plural."
+        description="Plural name."
         required
         dir="auto"
         value={draft.name}
@@ -61,7 +61,7 @@ export function DesignSettings() {
       </Checkbox.Group>
       <Checkbox
         label="Keep a history of entities"
-        description="Who changed what and when, and the earlier states. Switching it off removes the history."
+        description="Records each change with its author and time, and earlier states. Switching it off deletes the history."
         checked={draft.history !== false}
         onChange={({ currentTarget: { checked } }) =>
           update((now) => ({ ...now, history: checked && (before.history || true) }))

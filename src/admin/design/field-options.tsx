@@ -36,7 +36,7 @@ export function FieldOptions({ field, siblings, flaws, onChange }: FieldOptionsP
       <div className={classes.grid}>
         <TextInput
           label="Title"
-          description="What people read instead of the name."
+          description="Label shown instead of the name."
           value={field.title ?? ''}
           error={errorAt('title')}
           onChange={(event) => onChange({ title: toText(event.currentTarget.value) })}

@@ -29,7 +29,7 @@ export const fieldTraits: Record<FieldType, FieldTraits> = {
 export const ON_DELETE_WORDS = {
   restrict: 'The other entity cannot be deleted',
   nullify: 'This value is removed',
-  cascade: 'This entity is deleted, too',
+  cascade: 'This entity is also deleted',
 }
 
 /** How the bounds of a field are called: of lengths, of values, or of how many values a list has. */

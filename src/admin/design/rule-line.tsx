@@ -29,13 +29,13 @@ export function RuleLine({ rule, number, usualScope, roles, warnings, error, onC
           <CallerMenu rule={rule} roles={roles} number={number} onChange={onChange} />
           <span>may</span>
           <ChoiceMenu
-            label={`What rule ${number} allows`}
+            label={`Operations of rule ${number}`}
             shown={operation}
             choices={OPERATIONS.map((each) => ({ value: each, label: each }))}
             onChoose={(next) => onChange({ ...rule, operation: next })}
           />
           <ChoiceMenu
-            label={`What rule ${number} reaches`}
+            label={`Scope of rule ${number}`}
             shown={describeScope(operation, scope ?? usualScope)}
             choices={[
               ...(['user', 'workspace', 'tenant'] as const).map((each) => ({

@@ -23,7 +23,7 @@ function includesCallers(wide: Rule, narrow: Rule): boolean {
 function listFlaws(rule: Rule, index: number, { permissions, permissionScope }: Access): string[] {
   const { operation, guest, roleBased = [], workspaceRoleBased = [], workspaceLabelsBased = [] } = rule
   const scope = rule.scope ?? permissionScope
-  if (!guest && !roleBased.length && !workspaceRoleBased.length) return ['This rule is for nobody. Say whom it is for.']
+  if (!guest && !roleBased.length && !workspaceRoleBased.length) return ['This rule applies to no one. Choose roles.']
   const isOnlyForGuests = guest && !roleBased.length && !workspaceRoleBased.length
   if (isForAll(rule) && scope === 'tenant' && (operation === 'delete' || operation === 'update'))
     return [`Everybody${guest ? ', also guests,' : ' who is signed in'} can ${operation} everything.`]

@@ -148,7 +148,7 @@ function decideForEntity({ scopes, user, workspace }: Verdict, entity: Entity, i
     return { label: 'Allowed', tone: 'good', because: 'It belongs to their active workspace.' }
   return {
     ...{ label: 'Refused', tone: 'neutral' },
-    because: entity.user ? 'It belongs to somebody else.' : 'It belongs to nobody.',
+    because: entity.user ? 'It belongs to someone else.' : 'It has no owner.',
   }
 }
 

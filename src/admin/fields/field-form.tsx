@@ -12,7 +12,7 @@ import { type FormField, type FormValues, toChanges } from './form-values'
 export type { FormField, FormValues } from './form-values'
 export { toChanges } from './form-values'
 
-const CONFLICT_MESSAGE = 'Somebody else changed the same fields. Choose for each of them which value stays.'
+const CONFLICT_MESSAGE = 'Someone else changed the same fields. Choose which value to keep for each.'
 
 const CurrentValues = createContext<FormValues>({})
 
@@ -90,7 +90,7 @@ export function FieldForm<Saved>(props: FieldFormProps<Saved>) {
     <form id={id} onSubmit={submit} onKeyDown={handleKey} noValidate>
       <Stack gap="sm" style={{ overflowWrap: 'anywhere' }}>
         {form.isRestored && (
-          <FormNotice text="What you typed before is here again." action="Discard it" onAct={form.discardDraft} />
+          <FormNotice text="Your unsaved changes were restored." action="Discard it" onAct={form.discardDraft} />
         )}
         {form.changedKeys.length > 0 && changedBy !== null && (
           <ChangeNotice {...{ changedBy, fields, conflicts }} keys={form.changedKeys} onKeep={keepTyped} />

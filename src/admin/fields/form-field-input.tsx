@@ -48,7 +48,7 @@ type ConflictLineProps = { field: FormField; saved: unknown; onTake: () => void;
 
 /** Says beneath an input what somebody else saved there meanwhile, and lets the user choose. */
 export const ConflictLine = ({ field, saved, onTake, onKeep }: ConflictLineProps) => (
-  <Group gap={8} mt={-4} role="group" aria-label={`${field.title || field.key} was changed by somebody else`}>
+  <Group gap={8} mt={-4} role="group" aria-label={`${field.title || field.key} was changed by someone else`}>
     <Text size="xs" component="div" truncate maw="100%">
       Theirs: {saved === null ? 'no value' : <ValueCell field={field} value={saved} />}
     </Text>

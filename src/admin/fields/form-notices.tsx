@@ -27,7 +27,7 @@ type ChangeNoticeProps = {
 
 /** Says that somebody else changed the thing while it was open, and which of its fields. */
 export function ChangeNotice({
-  changedBy = 'Changed by somebody else',
+  changedBy = 'Changed by someone else',
   fields,
   keys,
   conflicts,

@@ -27,7 +27,7 @@ function useChoices(target: string, chosen: string[]) {
   }
 }
 
-const NOTHING_FOUND = 'Nothing was found.'
+const NOTHING_FOUND = 'No results.'
 
 /** Chooses an entity of the target by searching its texts. */
 function RelationInput({ field, value, onChange, ...rest }: InputProps) {

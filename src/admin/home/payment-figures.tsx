@@ -57,7 +57,7 @@ export function PaymentFigures() {
   const isEmpty = invoices?.length === 0 && active === 0 && trialing === 0 && pastDue === 0
   return (
     <FigureGroup title="Payments">
-      {isEmpty && <EmptyHint text="Nobody has subscribed yet." action="Create a plan" to="/payments/plans" />}
+      {isEmpty && <EmptyHint text="No subscriptions yet." action="Create a plan" to="/payments/plans" />}
       {currencies.map(([currency, paid = []]) => {
         const daily = toDaily(paid)
         return (

@@ -15,7 +15,7 @@ const FORM_ID = 'new-operator-token'
 const fields: FormField[] = [
   {
     ...{ key: 'name', type: 'string', required: true, title: 'Name', max: 100 },
-    description: 'Who or what uses it. Events and lines of the log name it.',
+    description: 'Person or program that uses it. Events and log lines show this name.',
   },
   { key: 'scopes', type: 'string', multi: true, required: true, title: 'Scopes', Input: ScopesInput },
   { key: 'expires', type: 'string', required: false, title: 'Expires', Input: ExpiryInput },

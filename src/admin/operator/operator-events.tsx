@@ -60,7 +60,7 @@ export function OperatorEvents() {
         columns={columns}
         list={list}
         rowKey={({ _id }) => _id}
-        empty={{ text: 'Nothing was done with a tenant yet.' }}
+        empty={{ text: 'No events yet.' }}
       />
     </Screen>
   )

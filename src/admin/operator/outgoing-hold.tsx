@@ -19,7 +19,7 @@ export function OutgoingHold({ tenant: { id, status }, heldSince }: OutgoingHold
   })
   const confirmAndResume = async () => {
     const jobs =
-      'Its webhooks, schedules and integrations go on within a minute, also those of which its origin has the same.'
+      'Its webhooks, schedules and integrations resume within a minute, including those that its origin also has.'
     const text = status === 'suspended' ? `${jobs} It is also no longer suspended.` : jobs
     if (await confirmAction({ title: `Let the tenant ${id} act outside?`, text, action: 'Let it act outside' }))
       resume.mutate()

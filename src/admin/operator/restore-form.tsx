@@ -47,7 +47,7 @@ export function RestoreForm({ tenant, backup, isStarting, onRestore, onCancel }:
         <Text size="sm" c="dimmed">
           {isNew
             ? `The new tenant has the users with their passwords, but neither hosts nor sessions and tokens. Its integrations, schedules and plugins work as those of ${tenant}: suspend it before they call others.`
-            : 'What was changed since the backup is replaced as soon as the backup has been read and checked.'}
+            : 'Changes since the backup are replaced once the backup has been read and checked.'}
         </Text>
         <TaskFormActions
           label={isNew ? 'Restore as new tenant' : 'Replace its data…'}

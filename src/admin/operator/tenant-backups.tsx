@@ -106,7 +106,7 @@ export function TenantBackups({ tenant }: { tenant: OperatorTenant }) {
 const confirmReplacement = (id: string) =>
   confirmAction({
     title: `Replace the data of the tenant ${id}?`,
-    text: 'Its users, data and settings become those of the backup. What was changed since is lost to its users.',
+    text: 'Its users, data and settings become those of the backup. Later changes are lost.',
     action: 'Replace data',
     typedName: id,
   })

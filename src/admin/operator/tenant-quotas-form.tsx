@@ -16,7 +16,7 @@ const FORM_ID = 'tenant-quotas'
 
 function describeUse(kind: QuotaKind, { usage, ...limits }: TenantQuotas): string {
   const [used, limit] = [usage[kind], limits[kind]]
-  if (used === null) return 'What is used cannot be measured now.'
+  if (used === null) return 'Usage cannot be measured right now.'
   const part = limit ? ` (${Math.floor((used / limit) * 100)} %)` : ''
   return `Used: ${formatAmount(kind, used)}${part}.${kind === 'storage' ? ' A size is 500M or 2G.' : ''}`
 }

@@ -53,7 +53,7 @@ function RevokeButton({
     onError: showProblem,
   })
   const confirmAndRevoke = async () => {
-    const text = 'Whoever uses it is refused from then on.'
+    const text = 'Requests that use it are refused from then on.'
     if (await confirmAction({ title: `Revoke the token ${name}?`, text, action: 'Revoke token' })) revoke.mutate()
   }
   return (

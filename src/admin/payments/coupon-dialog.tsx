@@ -17,14 +17,14 @@ export function CouponDialog({ subscription, onClose }: { subscription: Subscrip
   const provider = externalSubscriptionId ? findProvider(providerKind)?.label : undefined
   const redemption =
     status === 'active'
-      ? 'The coupon is redeemed at once.'
+      ? 'The coupon is redeemed immediately.'
       : 'The coupon is redeemed when the subscription becomes active.'
   const providerNote = provider ? ` ${provider} gets the new price, and charges it from the next payment on.` : ''
   const isRemoval = code.trim() === ''
   return (
     <ActionDialog
       title={couponCode ? 'Change the coupon' : 'Attach a coupon'}
-      text={isRemoval && couponCode ? `The full price comes back.${providerNote}` : `${redemption}${providerNote}`}
+      text={isRemoval && couponCode ? `The full price applies again.${providerNote}` : `${redemption}${providerNote}`}
       action={isRemoval && couponCode ? `Remove ${couponCode}` : 'Attach coupon'}
       notice={isRemoval ? 'The coupon is removed.' : 'The coupon is attached.'}
       isReady={!isRemoval || !!couponCode}

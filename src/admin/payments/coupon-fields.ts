@@ -22,7 +22,7 @@ export const listCouponFields = (plans: readonly Plan[], currency: string | unde
     type: 'string',
     title: 'Code',
     required: true,
-    description: 'What customers type. Small and capital letters are the same.',
+    description: 'Code that customers enter. Case does not matter.',
   },
   {
     key: 'discountType',

@@ -49,7 +49,7 @@ const listFields = (plans: readonly Plan[]): FormField[] => {
       type: 'number',
       title: 'Price',
       min: 0,
-      description: 'What this customer pays each time. It can be set later.',
+      description: 'Amount per billing period. You can set it later.',
       isHidden: isFixed,
     },
     { key: 'couponCode', type: 'string', title: 'Coupon', description: 'A code. One of 100 % needs no provider.' },
@@ -59,7 +59,7 @@ const listFields = (plans: readonly Plan[]): FormField[] => {
       title: 'What happens now',
       default: 'checkout',
       required: true,
-      description: 'What costs nothing becomes active by its checkout at once.',
+      description: 'A free plan becomes active without a payment.',
       Input: StartInput,
     },
   ]

@@ -100,7 +100,7 @@ export function PayerSelect({ label, placeholder, size = 'sm', error, required, 
       clearButtonProps={{ 'aria-label': `Remove ${label}` }}
       onSearchChange={setSearch}
       filter={({ options }) => options}
-      nothingFoundMessage="Nobody was found."
+      nothingFoundMessage="No results."
     />
   )
 }

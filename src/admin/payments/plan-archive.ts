@@ -13,7 +13,7 @@ async function describeSubscribers(planId: string): Promise<string> {
     params: { query: { planId, status: 'active,trialing,past_due', limit: NAMES_SHOWN, $count: true } },
   })
   const count = Number(response.headers.get('x-total-count') ?? data.length)
-  if (!count) return 'Nobody is subscribed to it.'
+  if (!count) return 'It has no subscribers.'
   const names = await Promise.all(data.map(fetchPayerName))
   const otherCount = count - names.length
   const subject =
@@ -27,7 +27,7 @@ async function describeSubscribers(planId: string): Promise<string> {
 export async function archivePlan({ _id: id, name }: Plan) {
   const isConfirmed = await confirmAction({
     title: `Archive the plan “${name}”?`,
-    text: `Nobody can subscribe to it any more. ${await describeSubscribers(id)}`,
+    text: `New customers can no longer subscribe. ${await describeSubscribers(id)}`,
     action: 'Archive plan',
   })
   if (!isConfirmed) return

@@ -43,7 +43,7 @@ export const listPlanFields = (currency: string | undefined, kinds: readonly Pro
     description: 'Numbers by name. A limitation of a blueprint refers to one by its name.',
     Input: PlanLimitsInput,
   },
-  { key: 'preview', type: 'string', title: 'What customers see', Input: CustomerPreview },
+  { key: 'preview', type: 'string', title: 'Shown to customers', Input: CustomerPreview },
   ...providerKinds.filter((kind) => kinds.includes(kind)).flatMap(externalIdFields),
   { key: 'metadata', type: 'object', title: 'Metadata', description: 'Anything as JSON, for your own programs.' },
 ]

@@ -126,7 +126,7 @@ export function SubscriptionList() {
             isFiltered
               ? { text: 'No subscription matches these filters.', action: { label: 'Clear filters', onClick: clear } }
               : {
-                  text: 'Nobody is subscribed yet. Customers subscribe by a checkout, or you do it for them.',
+                  text: 'No subscriptions yet. Customers subscribe by checkout, or you create a subscription for them.',
                   action: { label: 'Create a subscription', onClick: openNew },
                 }
           }

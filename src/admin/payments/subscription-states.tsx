@@ -33,7 +33,7 @@ export const hasEnded = ({ status, pause, conflict }: Pick<Subscription, 'status
   (status === 'canceled' || status === 'expired') && !pause && !conflict
 
 const PAUSE_REASONS: Record<string, string> = {
-  pause_requested: 'Somebody paused it at the provider',
+  pause_requested: 'Paused at the provider',
   trial_end_without_payment_method: 'Its trial ended without a payment method',
   payment_collection_paused: 'The provider collects no payments for it',
   final_payment_failure: 'The provider gave up collecting a payment',
@@ -45,7 +45,7 @@ function describePause({ reason, resumes }: NonNullable<Subscription['pause']>, 
   const until = resumes
     ? `it resumes on ${formatDay(resumes)}`
     : status === 'expired'
-      ? 'it goes on when it is resumed there, or paid'
+      ? 'it continues when it is resumed there or paid'
       : 'until that is resumed there'
   return `${why}; ${until}.`
 }
@@ -73,6 +73,6 @@ export function describeNext(row: Subscription): string {
     return 'A payment is overdue. Access ends with the grace period, and a later payment brings it back.'
   if (status === 'trialing' && trialEndsAt)
     return `The trial ends on ${formatDay(trialEndsAt)}, and the first payment follows.`
-  if (!externalSubscriptionId) return 'It goes on without payments, because no provider takes part.'
+  if (!externalSubscriptionId) return 'It continues without payments, because it has no provider.'
   return end ? `It renews on ${formatDay(end)}.` : 'It goes on.'
 }

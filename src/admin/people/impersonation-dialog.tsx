@@ -23,7 +23,7 @@ export function ImpersonationDialog({ user, onClose }: { user: User; onClose: ()
         {workspaces.length > 0 && (
           <Select
             label="Workspace"
-            description="What is created belongs to it."
+            description="New content belongs to this workspace."
             placeholder="None"
             data={workspaces.map(({ _id, name: label }) => ({ value: _id, label: label ?? _id }))}
             value={workspace}

@@ -37,7 +37,7 @@ export const userFields: FormField[] = [
     key: 'internalMetadata',
     title: 'Internal metadata',
     type: 'object',
-    description: 'Only admins see it. What you leave out stays.',
+    description: 'Only admins see it. Fields that you leave out keep their values.',
   },
 ]
 
@@ -51,7 +51,7 @@ export const newUserFields: FormField[] = [
     key: 'isInvited',
     title: 'Mail a link to choose a password',
     type: 'boolean',
-    description: 'The mail goes to the e-mail address.',
+    description: 'The email is sent to this address.',
     isHidden: ({ email: address, password }) => !address || !!password,
   },
   {

@@ -8,7 +8,7 @@ const MAX_WORKSPACES = 100
 
 /** What a deletion of users takes with it. */
 export const USER_DELETION_TEXT =
-  'Their sessions, API tokens, memberships and encrypted data are deleted, too. What they created stays.'
+  'This also deletes their sessions, API tokens, memberships and encrypted data. Content that they created stays.'
 
 /** What the address says about a list of users, as the API writes it. */
 export type UsersSearch = { q?: string; roles?: string; sort?: string }

@@ -159,7 +159,7 @@ function NewPasswordForm({ user, hasPassword }: { user: User; hasPassword: boole
           />
           <Switch
             size="xs"
-            label="Delete the API tokens, too"
+            label="Also delete the API tokens"
             checked={endTokens}
             onChange={(event) => setEndTokens(event.currentTarget.checked)}
           />

@@ -85,7 +85,7 @@ export function WorkspaceInvites({ workspace }: { workspace: WorkspaceDetails })
           label="Invitations"
           rows={workspace.invites}
           rowKey={({ _id }) => _id}
-          empty="Nobody is invited."
+          empty="No pending invitations."
           render={(each) => ({
             title: each.name ? `${each.name} (${each.email})` : each.email,
             text: (

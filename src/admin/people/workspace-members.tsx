@@ -27,7 +27,7 @@ export async function removeMember(id: string, userId: string) {
 async function confirmAndRemoveMember({ _id, name }: WorkspaceDetails, { user, fullName, email }: Member) {
   const memberName = fullName || email || 'this member'
   const title = `Remove ${memberName} from ${name}?`
-  if (!(await confirmAction({ title, text: 'What they created there stays.', action: 'Remove member' }))) return
+  if (!(await confirmAction({ title, text: 'Content that they created there stays.', action: 'Remove member' }))) return
   await removeMember(_id, user)
   showNotice(`${memberName} is no longer a member.`)
 }

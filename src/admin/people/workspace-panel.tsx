@@ -26,7 +26,7 @@ const FORM_ID = 'workspace-form'
 async function deleteWorkspace({ _id: id, name }: WorkspaceDetails) {
   const isConfirmed = await confirmAction({
     title: `Delete ${name}?`,
-    text: 'Its memberships, invitations, API tokens and encrypted data are deleted, too. Its entities are kept.',
+    text: 'This also deletes its memberships, invitations, API tokens and encrypted data. Its entities stay.',
     action: 'Delete workspace',
     typedName: name,
   })

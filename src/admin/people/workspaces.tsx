@@ -103,7 +103,7 @@ export function Workspaces() {
             ? { text: 'No workspace matches.', action: { label: 'Show all', onClick: () => changeSearch({}) } }
             : {
                 text: isAll
-                  ? 'There are no workspaces yet. A workspace stands for a team, a company or a household.'
+                  ? 'No workspaces yet. A workspace represents a team, a company or a household.'
                   : 'You are a member of no workspace.',
                 action: { label: 'Create a workspace', onClick: openNew },
               }

@@ -18,7 +18,7 @@ const fields: FormField[] = [
     required: false,
     title: 'Name',
     max: 60,
-    description: 'What mails and pages call it. Default: the host.',
+    description: 'Name used in emails and on pages. Defaults to the host.',
   },
   { key: 'logo', type: 'url', required: false, title: 'Logo', Input: LogoInput },
   { key: 'accentColor', type: 'string', required: false, title: 'Accent colour', Input: AccentInput },

@@ -67,7 +67,7 @@ export const connectionFields = ({ isNew, isOpenId, isApple }: KindOfForm): Form
       Input: SecretInput,
       isSecret: true,
     },
-    description: isNew ? 'It is kept encrypted, and nobody can read it.' : 'Leave it empty to keep the present one.',
+    description: isNew ? 'Stored encrypted. It cannot be read back.' : 'Leave it empty to keep the present one.',
   },
 ]
 

@@ -45,7 +45,7 @@ export function SignInSettings() {
         ...{ method: 'PUT', path: '/api/configurations/auth-configuration' },
         body: { metadata: { allowSignup: data?.allowSignup ?? true } },
       }}
-      source="Kept in the auth-configuration, which only admins can read. Secrets are encrypted, and nobody can read them."
+      source="Stored in the auth-configuration, which only admins can read. Secrets are encrypted and cannot be read back."
       error={error}
       form={FORM_ID}
       panel={<Outlet />}

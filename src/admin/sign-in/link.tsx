@@ -13,7 +13,7 @@ const PROVIDER_PROBLEMS: Record<string, string> = {
   PROVIDER_REFUSED: 'The provider did not sign you in.',
   PROVIDER_ERROR: 'The provider returned an unexpected response. Try again later.',
   EMAIL_EXISTS: 'Another account has this e-mail address. Sign in to it, and link the provider in your account.',
-  SIGNUP_CLOSED: 'Nobody can sign up here. Ask an administrator for an account.',
+  SIGNUP_CLOSED: 'Sign-up is disabled here. Ask an administrator for an account.',
 }
 
 /** Returns the token of a mailed link, which is in the fragment, or what a provider sent back. */

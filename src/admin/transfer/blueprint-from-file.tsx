@@ -92,7 +92,7 @@ export function BlueprintFromFile() {
             <TextInput
               maw={360}
               label="Name"
-              description="What the entities are, in the plural. At first only administrators may read them."
+              description="Plural name. At first, only administrators can read the entities."
               required
               value={name}
               error={nameError}

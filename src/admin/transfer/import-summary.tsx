@@ -49,7 +49,7 @@ export function ImportSummary({ run, onAnother }: { run: ImportRun; onAnother?: 
       )}
       {failure && (
         <Text c="red">
-          {failure} {!isDryRun && imported > 0 && 'What was imported before stays.'}
+          {failure} {!isDryRun && imported > 0 && 'Entities that were already imported stay.'}
         </Text>
       )}
       {refused.length > 0 && (

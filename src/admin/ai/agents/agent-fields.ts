@@ -16,7 +16,7 @@ export const agentFields: readonly FormField[] = [
   { key: 'model', title: 'Model', type: 'string', description: 'Default: the model of the source.' },
   {
     ...{ key: 'systemPrompt', title: 'Instructions', type: 'text' },
-    description: 'What the model is told before each conversation. Only admins read it.',
+    description: 'Instructions that the model gets before each conversation. Only admins see them.',
   },
   {
     ...{ key: 'blueprints', title: 'Data', type: 'object', Input: BlueprintsInput },
@@ -38,11 +38,11 @@ export const agentFields: readonly FormField[] = [
   { key: MORE_KEY, type: 'boolean', Input: MoreToggle },
   rare({
     ...{ key: 'description', title: 'Description', type: 'text' },
-    description: 'What users, and agents that may call it, read about it.',
+    description: 'Shown to users, and to agents that can call it.',
   }),
   rare({
     ...{ key: 'workspaceRoles', title: 'Roles in the workspace', type: 'object', Input: RolesInput },
-    description: 'Members of the active workspace with one of these roles may use it, too.',
+    description: 'Members of the active workspace with one of these roles can also use it.',
   }),
   rare({
     ...{ key: 'temperature', title: 'Temperature', type: 'number', min: 0, max: 2 },

@@ -50,7 +50,7 @@ export function AgentPanel() {
   })
   const name = agent ? toAgentName(agent) : ''
   const confirmAndDelete = async () => {
-    const question = { title: `Delete the agent “${name}”?`, text: 'Its threads are kept.', action: 'Delete agent' }
+    const question = { title: `Delete the agent “${name}”?`, text: 'Its threads stay.', action: 'Delete agent' }
     if (await confirmAction(question)) deletion.mutate()
   }
   return (

@@ -24,7 +24,7 @@ export function KnowledgeTest({ agent }: { agent: string }) {
           <TextInput
             flex={1}
             label="Question"
-            description="What the agent would find for you, in all files that it may use."
+            description="Results that the agent would find for you, in all files that it can use."
             value={question}
             onChange={(event) => setQuestion(event.currentTarget.value)}
           />

@@ -43,10 +43,10 @@ const ScopeInput = ({ field: _, value, onChange, ...rest }: InputProps) => (
 
 const fields: FormField[] = [
   { key: 'integrationId', title: 'Agent', type: 'string', required: true, Input: AgentInput },
-  { key: 'scope', title: 'Who may find it', type: 'string', required: true, default: 'tenant', Input: ScopeInput },
+  { key: 'scope', title: 'Who can search it', type: 'string', required: true, default: 'tenant', Input: ScopeInput },
   {
     ...{ key: 'expirationAfterDays', title: 'Days until the files are removed', type: 'number' },
-    description: 'Without a number, they are kept.',
+    description: 'Leave empty to keep them.',
   },
 ]
 

@@ -21,7 +21,7 @@ export function Settings({ agent: id, settings, onChange }: SettingsProps) {
       ) : (
         <Textarea
           label="Instructions"
-          description="What the model is told before the conversation."
+          description="Instructions that the model gets before the conversation."
           autosize
           minRows={3}
           maxRows={12}

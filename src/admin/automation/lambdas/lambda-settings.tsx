@@ -27,7 +27,7 @@ const listSettingFields = (env: readonly string[]): FormField[] => [
   {
     key: 'env',
     title: 'Environment',
-    description: 'Values that only the lambda can read, as atoll.env. Nobody can see them here again.',
+    description: 'Values that only the lambda can read, as atoll.env. They cannot be shown here again.',
     type: 'object',
     isSecret: true,
     Input: createEnvInput(env),

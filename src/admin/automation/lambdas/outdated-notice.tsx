@@ -4,7 +4,7 @@ type OutdatedNoticeProps = { version: number; onCompare: () => void; onKeep: () 
 
 /** Says that somebody saved another version while this one was edited, and lets the user choose between them. */
 export const OutdatedNotice = ({ version, onCompare, onKeep, onDiscard }: OutdatedNoticeProps) => (
-  <Alert color="yellow" variant="light" mb="sm" title={`Version ${version} was saved meanwhile`}>
+  <Alert color="yellow" variant="light" mb="sm" title={`Version ${version} was saved in the meantime`}>
     <Group gap="xs">
       <Button variant="default" onClick={onCompare}>
         Compare

@@ -30,7 +30,7 @@ export function PluginAccess({ plugin: { _id: id, manifestUrl } }: { plugin: Plu
     setIssued({ title: 'New secret', secret, note })
   }
   const issueToken = async () => {
-    const text = 'The token that the plugin has now is revoked at once.'
+    const text = 'The current token of the plugin is revoked immediately.'
     if (!(await confirmAction({ title: 'Create a token for the plugin?', text, action: 'Create token' }))) return
     const { token, user } = await fetchData(api.POST('/api/plugins/{id}/token', { params }))
     const note = (

@@ -27,7 +27,7 @@ export function SiteDrop({ isSpa: wasSpa }: { isSpa: boolean }) {
     <FolderDrop
       label="Deploy"
       icon={<IconWorldUpload size={28} stroke={1.4} aria-hidden />}
-      text="Drop the folder that your build writes, or a tar or zip of it. It replaces the whole site at once."
+      text="Drop the folder that your build writes, or a tar or zip of it. It replaces the whole site in one step."
       accept=".zip,.tar,.tgz,.gz"
       onChoose={deployment.mutate}
       progress={

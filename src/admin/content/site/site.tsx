@@ -27,7 +27,7 @@ const bringBack = async ({ _id }: Deployment) => {
 const removeSite = async () => {
   const isConfirmed = await confirmAction({
     title: 'Remove the site?',
-    text: 'Its deployments are removed, too, and cannot be brought back.',
+    text: 'This also deletes its deployments. They cannot be restored.',
     action: 'Remove the site',
   })
   if (!isConfirmed) return

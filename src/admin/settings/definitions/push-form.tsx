@@ -33,7 +33,7 @@ export function PushForm(props: PushFormProps) {
   const isEmpty = !hasChanges && plan.keptSecrets.every((name) => !secrets[name])
   const push = useMutation({
     mutationFn: async () => {
-      const text = 'What they remove cannot be brought back.'
+      const text = 'Removed data cannot be restored.'
       if (losses.length && !(await confirmAction({ title: `${action}?`, text, action }))) return
       setProgress(undefined)
       const stated = Object.fromEntries(Object.entries(secrets).filter(([, value]) => value))
@@ -66,7 +66,7 @@ export function PushForm(props: PushFormProps) {
       />
       <SecretInputs
         title="Replace secrets"
-        text="The tenant has values of these. What you leave empty stays as it is."
+        text="The tenant already has values for these. Leave one empty to keep its value."
         names={plan.keptSecrets}
         {...{ secrets, onSecretsChange }}
       />

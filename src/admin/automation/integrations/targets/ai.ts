@@ -28,7 +28,7 @@ export const ai: TargetKind<'ai'> = {
     {
       key: 'systemPrompt',
       title: 'Instructions',
-      description: 'What the model is told before all else.',
+      description: 'Instructions that the model gets first.',
       type: 'text',
     },
     { key: 'tools', title: 'Tools', type: 'string', multi: true, Input: ToolsInput },

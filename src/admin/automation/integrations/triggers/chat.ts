@@ -1,8 +1,8 @@
 import type { TriggerKind } from './trigger-kind'
 
 export const chat: TriggerKind<'chat'> = {
-  label: 'somebody chats with it',
+  label: 'someone chats with it',
   fields: [],
-  describe: () => 'When somebody chats with it',
+  describe: () => 'When someone chats with it',
   hasCaller: true,
 }

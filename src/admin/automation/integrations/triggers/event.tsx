@@ -38,7 +38,7 @@ export const event: TriggerKind<'event'> = {
     {
       key: 'eventKind',
       title: 'Kind of the event',
-      description: 'What it is about, such as the key of a blueprint.',
+      description: 'Subject of the event, such as the key of a blueprint.',
       type: 'string',
       Input: createNameInput('kind'),
     },

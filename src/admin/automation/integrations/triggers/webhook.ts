@@ -1,8 +1,8 @@
 import type { TriggerKind } from './trigger-kind'
 
 export const webhook: TriggerKind<'webhook'> = {
-  label: 'somebody calls its address',
+  label: 'a request reaches its URL',
   fields: [],
-  describe: () => 'When somebody calls its address',
+  describe: () => 'When a request reaches its URL',
   hasCaller: true,
 }
