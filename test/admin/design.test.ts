@@ -177,7 +177,7 @@ describe.skipIf(!hasBrowser)('the design of blueprints', () => {
     await page.getByLabel('When an entity is created').check()
     expect((await call('PUT', '/api/blueprints/companies', { name: 'Firms' })).status).toBe(200)
     await save()
-    await page.getByText('Somebody else has changed this blueprint since you began.').waitFor()
+    await page.getByText('Someone else has changed this blueprint since you opened it.').waitFor()
     await page.getByRole('button', { name: 'Save my version over it' }).click()
     await page.getByText('The design is saved.').waitFor()
     const { body } = await call('GET', '/api/blueprints/companies')

@@ -23,7 +23,7 @@ describe.skipIf(!hasBrowser)('two people who change the same entity, of whom one
   const read = async () => (await call('GET', `${CONTACTS}/ada`)).body
   const panel = () => demo.page.getByRole('complementary')
   const input = (name: string) => panel().getByRole('textbox', { name, exact: true })
-  const choice = (name: string) => panel().getByRole('group', { name: `${name} was changed by somebody else` })
+  const choice = (name: string) => panel().getByRole('group', { name: `${name} was changed by someone else` })
   const save = () => panel().getByRole('button', { name: 'Save' }).click()
 
   /** Types into a form, and lets somebody else save the same fields and another one meanwhile. */

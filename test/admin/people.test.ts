@@ -197,7 +197,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
       limitations: [{ scope: 'workspace', value: 10 }],
     })
     await page.goto(`${server.url}/admin/people/workspaces`)
-    await page.getByText('There are no workspaces yet.').waitFor()
+    await page.getByText('No workspaces yet.').waitFor()
     await inspectScreen(page, 'workspaces-empty')
     await page.getByRole('button', { name: 'Create a workspace' }).click()
     await page.getByLabel('Name').fill('Office')
@@ -246,7 +246,7 @@ describe.skipIf(!hasBrowser)('people on the admin page', () => {
     await page.getByRole('menuitem', { name: 'Delete workspace' }).click()
     await page.getByLabel('Type Head office to confirm').fill('Head office')
     await page.getByRole('button', { name: 'Delete workspace' }).click()
-    await page.getByText('There are no workspaces yet.').waitFor()
+    await page.getByText('No workspaces yet.').waitFor()
 
     await closeNotices(page)
     await page.getByRole('link', { name: 'Roles' }).click()

@@ -34,7 +34,7 @@ describe.skipIf(!hasBrowser)('the rules of blueprints', () => {
       'Signed in': 'yes all own own',
       'Role admin': 'yes all all all',
     })
-    await page.getByRole('button', { name: 'What rule 4 reaches' }).click()
+    await page.getByRole('button', { name: 'Scope of rule 4' }).click()
     await page.getByRole('menuitem', { name: 'everything' }).click()
     await page.getByText('Everybody who is signed in can delete everything.').waitFor()
     await page.getByRole('button', { name: 'Whom rule 4 is for' }).click()
@@ -50,9 +50,9 @@ describe.skipIf(!hasBrowser)('the rules of blueprints', () => {
 
     await page.getByRole('button', { name: 'Add rule' }).click()
     await page.getByText('This rule adds nothing: rule 2 already allows it.').waitFor()
-    await page.getByRole('button', { name: 'What rule 5 allows' }).click()
+    await page.getByRole('button', { name: 'Operations of rule 5' }).click()
     await page.getByRole('menuitem', { name: 'update' }).click()
-    await page.getByRole('button', { name: 'What rule 5 reaches' }).click()
+    await page.getByRole('button', { name: 'Scope of rule 5' }).click()
     await page.getByRole('menuitem', { name: 'what belongs to their workspace' }).click()
     await page.getByRole('button', { name: 'Whom rule 5 is for' }).click()
     await callers.getByLabel('Everybody who is signed in').uncheck()

@@ -64,7 +64,7 @@ export function DesignRules() {
             A rule that does not say what it reaches, reaches
           </Text>
           <ChoiceMenu
-            label="What rules usually reach"
+            label="Default scope of rules"
             shown={describeScope('read', permissionScope)}
             choices={(['user', 'workspace', 'tenant'] as const).map((each) => ({
               value: each as Scope,

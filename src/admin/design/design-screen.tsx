@@ -114,7 +114,7 @@ function DesignProblem({ design: { flaws, draft }, saving }: DesignProblemProps)
   if (error instanceof ApiProblem && error.status === 412)
     return (
       <Alert color="yellow" variant="light" m="md" role="alert">
-        Somebody else has changed this blueprint since you began.
+        Someone else has changed this blueprint since you opened it.
         <Group mt="xs">
           <Button onClick={saving.saveOver}>Save my version over it</Button>
           <Button variant="default" onClick={saving.discard}>
