@@ -1,10 +1,9 @@
 import { and, count, eq } from 'drizzle-orm'
 import { now, parseIsoDateTime, toIsoString } from '../core/clock'
 import { sha256 } from '../core/crypto'
-import { type HttpContext, setNoStore } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
 import { writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
@@ -23,13 +22,13 @@ const MAX_API_TOKENS_PER_USER = 20
  * hashes are stored.
  * @throws 403 FORBIDDEN when the caller uses an API token
  */
-export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
+export async function list(ctx: Ctx, query: ListQuery) {
   assertNotApiToken(ctx)
   const { db, actor } = ctx
   const mine = eq(apiTokens.user, actor.user)
   const page = parsePage(query, sortable)
   const rows = await applyPage(page, db.select().from(apiTokens).where(mine))
-  return respondWithPage(answer, page, rows.map(toApiToken), () => db.$count(apiTokens, mine))
+  return toListPage(page, rows.map(toApiToken), () => db.$count(apiTokens, mine))
 }
 
 const sortable = {
@@ -46,16 +45,15 @@ const sortable = {
  * workspace
  * @throws 400, 409 TOO_MANY_TOKENS, and the errors of `requireRecentAuth`
  */
-export async function create(ctx: Ctx, { currentPassword, code, ...input }: NewApiToken, answer: HttpContext) {
+export async function create(ctx: Ctx, { currentPassword, code, ...input }: NewApiToken, request: Request) {
   assertNotApiToken(ctx)
-  setNoStore(answer)
   const errors = (input.scopes ?? []).flatMap((scope, index) => {
     const message = findScopeError(scope)
     return message ? [{ path: `/scopes/${index}`, message }] : []
   })
   if (errors.length) badRequest(...errors)
   if (input.workspace) await getWorkspaceAccess(ctx.db, ctx.actor, input.workspace)
-  await requireRecentAuth(ctx, { currentPassword, code }, answer.request)
+  await requireRecentAuth(ctx, { currentPassword, code }, request)
   return issueApiToken(ctx, ctx.actor.user, input, (tx) => assertSignedIn(tx, ctx.actor))
 }
 

@@ -3,12 +3,12 @@ import type { Actor } from './actors'
 import type { Ctx } from './context'
 import { assertEndTokensWithPassword, authorizeCredentialChange, omitUnchanged } from './credentials'
 import { changeEmail } from './mail/email-changes'
+import { VERSION_HEADERS } from './session-headers'
 import type { ProfileChange } from './shapes'
 import { countAttempt } from './signin-throttle'
 import type { UserRow } from './tables'
 import { updateUser } from './users/user-update'
 import { assertBirthDate, getUser, toUser } from './users/users'
-import { VERSION_HEADERS } from './version-headers'
 
 /** Returns the caller's own profile. It is serialized once and cached as long as their actor. */
 export async function get(ctx: Ctx): Promise<Response> {

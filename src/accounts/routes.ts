@@ -1,11 +1,13 @@
 import { Elysia, status, t } from 'elysia'
 import { ProblemShape } from '../core/problem'
+import { sendPage, sendSecret } from '../core/response-headers'
 import { IdParams, SuccessShape } from '../core/shapes'
 import { listQuery } from '../storage/pagination'
 import { readBearerToken } from './actors'
 import * as tokens from './api-tokens'
 import { guard } from './guard'
 import * as profile from './profile'
+import { sendCookies, sendSession } from './session-headers'
 import * as sessions from './sessions'
 import {
   ApiToken,
@@ -27,7 +29,7 @@ const pageQuery = t.Object(listQuery)
 
 const signInRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
-  .post('/signin', ({ ctx, body, request, set }) => signin.signIn(ctx, body, { request, set }), {
+  .post('/signin', ({ ctx, body, request, set }) => sendSession(set, signin.signIn(ctx, body, request)), {
     openThrottled: true,
     body: SignIn,
     response: { 200: SignedIn, 401: ProblemShape, 429: ProblemShape },
@@ -40,7 +42,7 @@ const signInRoutes = new Elysia({ tags: ['accounts'] })
   })
   .post(
     '/signup',
-    async ({ ctx, body, request, set }) => status(201, await signin.signUp(ctx, body, { request, set })),
+    async ({ ctx, body, request, set }) => status(201, await sendSession(set, signin.signUp(ctx, body, request))),
     {
       openThrottled: true,
       body: SignUp,
@@ -51,7 +53,7 @@ const signInRoutes = new Elysia({ tags: ['accounts'] })
   .post(
     '/token/refresh',
     ({ ctx, body, request, set }) =>
-      signin.refresh(ctx, body?.refreshToken || readBearerToken(request), { request, set }),
+      sendSession(set, signin.refresh(ctx, body?.refreshToken || readBearerToken(request))),
     {
       openThrottled: true,
       body: RefreshRequest,
@@ -63,12 +65,12 @@ const signInRoutes = new Elysia({ tags: ['accounts'] })
       },
     },
   )
-  .post('/cookie/refresh', ({ ctx, request, set }) => signin.renewCookie(ctx, { request, set }), {
+  .post('/cookie/refresh', ({ ctx, request, set }) => sendSession(set, signin.renewCookie(ctx, request)), {
     can: 'oneself',
     response: { 200: RefreshedCookie, 400: ProblemShape },
     detail: { operationId: 'refreshCookie', summary: 'Renew the session cookie' },
   })
-  .post('/logout', ({ ctx, request, set }) => signin.signOut(ctx, { request, set }), {
+  .post('/logout', ({ ctx, request, set }) => sendCookies(set, signin.signOut(ctx, request)), {
     can: 'oneself',
     response: SuccessShape,
     detail: {
@@ -92,7 +94,7 @@ const meRoutes = new Elysia({ prefix: '/me', tags: ['accounts'] })
     response: { 200: Me, 409: ProblemShape, 429: ProblemShape },
     detail: { operationId: 'updateMe', summary: 'Update your own profile' },
   })
-  .get('/sessions', ({ ctx, query, request, set }) => sessions.list(ctx, query, { request, set }), {
+  .get('/sessions', ({ ctx, query, request, set }) => sendPage({ request, set }, sessions.list(ctx, query)), {
     can: 'oneself',
     query: pageQuery,
     response: t.Array(Session),
@@ -104,7 +106,7 @@ const meRoutes = new Elysia({ prefix: '/me', tags: ['accounts'] })
     response: { 200: SuccessShape, 404: ProblemShape },
     detail: { operationId: 'endSession', summary: 'End one of your sessions' },
   })
-  .get('/api-tokens', ({ ctx, query, request, set }) => tokens.list(ctx, query, { request, set }), {
+  .get('/api-tokens', ({ ctx, query, request, set }) => sendPage({ request, set }, tokens.list(ctx, query)), {
     can: 'oneself',
     query: pageQuery,
     response: t.Array(ApiToken),
@@ -112,7 +114,7 @@ const meRoutes = new Elysia({ prefix: '/me', tags: ['accounts'] })
   })
   .post(
     '/api-tokens',
-    async ({ ctx, body, request, set }) => status(201, await tokens.create(ctx, body, { request, set })),
+    async ({ ctx, body, request, set }) => status(201, await sendSecret(set, tokens.create(ctx, body, request))),
     {
       can: 'oneself',
       body: NewApiToken,

@@ -1,13 +1,12 @@
 import { and, asc, eq, gt, inArray, isNull, lt, ne } from 'drizzle-orm'
 import { now, toIsoString } from '../core/clock'
 import { deriveToken, generateToken, sha256 } from '../core/crypto'
-import type { HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { deleteInBatches } from '../jobs/batch-delete'
 import type { Lease } from '../jobs/with-lease'
 import { BrokenReference } from '../storage/errors'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
 import { bumpVersion, writeInvalidating } from '../tenancy/cache'
 import { deriveKey } from '../tenancy/installation-keys'
@@ -176,12 +175,12 @@ const findKey = (tx: Tx, key: string) =>
     .get()
 
 /** Returns a page of the caller's sessions, the most recently used first. */
-export async function list({ db, actor }: Ctx, query: ListQuery, answer: HttpContext) {
+export async function list({ db, actor }: Ctx, query: ListQuery) {
   const mine = and(eq(sessions.user, actor.user), gt(sessions.expires, toIsoString(now())))
   const page = parsePage(query, sortable, '-used')
   const rows = await applyPage(page, db.select().from(sessions).where(mine))
   const items = rows.map(({ user: _, ...session }) => ({ ...session, current: session._id === actor.session }))
-  return respondWithPage(answer, page, items, () => db.$count(sessions, mine))
+  return toListPage(page, items, () => db.$count(sessions, mine))
 }
 
 const sortable = { _id: sessions._id, created: sessions.created, used: sessions.used, expires: sessions.expires }

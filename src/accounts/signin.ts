@@ -1,4 +1,3 @@
-import { type HttpContext, setNoStore } from '../core/etag'
 import { badRequest, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { normalizeForLookup } from '../core/text-normalization'
@@ -18,6 +17,7 @@ import { getWorkspaceAccess } from './memberships/workspace-access'
 import { consumeOneTimeToken, findOneTimeToken, issueOneTimeToken } from './one-time-tokens'
 import { hashSignupPassword, needsRehash, verifyPassword } from './passwords'
 import { isPrivileged } from './permissions'
+import type { WithCookies } from './session-headers'
 import * as sessions from './sessions'
 import type { Registration, SignIn } from './shapes'
 import { countAttempt, recordSuccess } from './signin-throttle'
@@ -26,7 +26,6 @@ import type { UserRow } from './tables'
 import { countCodeAttempt, invalidCode, isTotpEnabled, prepareCodeUse } from './totp/code-verification'
 import { emitUserEvent } from './users/events'
 import { findByLogin, getUser, registerUser, rehashPassword, toUser } from './users/users'
-import { VERSION_HEADERS } from './version-headers'
 import { toWorkOwner } from './work-owner'
 
 /** A user who signs in. `passwordRemoved`: their password was removed, because their address had not been verified. */
@@ -46,24 +45,24 @@ export const withSignInNotes = (user: UserRow, notes: Record<string, string>): S
  * @throws 401 INVALID_CREDENTIALS for a wrong username or password alike, SECOND_FACTOR_REQUIRED
  * @throws 404 WORKSPACE_NOT_FOUND when the user cannot access the workspace, 429 RATE_LIMITED
  */
-export async function signIn(tenant: Tenant, input: SignIn, answer: HttpContext): ReturnType<typeof startSession> {
+export async function signIn(tenant: Tenant, input: SignIn, request: Request): ReturnType<typeof startSession> {
   const { username, password, challenge, code, refreshToken } = input
-  if (challenge !== undefined) return completeSecondFactor(tenant, challenge, code, answer)
+  if (challenge !== undefined) return completeSecondFactor(tenant, challenge, code, request)
   if (username === undefined || password === undefined) return rejectMissingCredentials(input)
   const user = await findByLogin(tenant, username)
   const account = user?.usernameKey ?? normalizeForLookup(username)
-  const device = await findKnownDevice(answer.request, tenant, user?._id ?? '', refreshToken)
-  const subjects = { account, address: clientNetwork(answer.request), device, telling: { user: user?._id } }
-  const owner = toWorkOwner(tenant, answer.request)
+  const device = await findKnownDevice(request, tenant, user?._id ?? '', refreshToken)
+  const subjects = { account, address: clientNetwork(request), device, telling: { user: user?._id } }
+  const owner = toWorkOwner(tenant, request)
   if (!(await verifyPassword(owner, password, user?.password, () => countAttempt(tenant, subjects)))) {
-    throw await wrongCredentials(tenant, answer.request)
+    throw await wrongCredentials(tenant, request)
   }
   // Both write, and so share a commit.
-  const [payload] = await Promise.all([
-    continueSignIn(tenant, user!, { ...input, password }, answer),
+  const [session] = await Promise.all([
+    continueSignIn(tenant, user!, { ...input, password }, request),
     recordSuccess(tenant, subjects),
   ])
-  return payload
+  return session
 }
 
 /** On the server's own machine it may be unexpected which of several tenants was asked. */
@@ -78,15 +77,15 @@ async function continueSignIn(
   tenant: Tenant,
   user: UserRow,
   input: SignIn & { password: string },
-  answer: HttpContext,
+  request: Request,
 ): ReturnType<typeof startSession> {
   const { password, authType, workspace } = input
   const current = needsRehash(user.password) ? await rehashPassword(tenant, user, password) : user
   // Another sign-in has rehashed the password meanwhile, or the password has changed.
-  if (!current) return signIn(tenant, input, answer)
+  if (!current) return signIn(tenant, input, request)
   if (workspace)
     await getWorkspaceAccess(tenant.db, { user: current._id, privileged: isPrivileged(current.roles) }, workspace)
-  return completeFirstFactor(tenant, current, authType, answer, workspace)
+  return completeFirstFactor(tenant, current, authType, request, workspace)
 }
 
 const rejectMissingCredentials = (input: SignIn) =>
@@ -104,10 +103,10 @@ export async function completeFirstFactor(
   tenant: Tenant,
   user: SignInUser,
   authType: SignIn['authType'],
-  answer: HttpContext,
+  request: Request,
   workspace?: string,
 ) {
-  if (!(await isTotpEnabled(tenant, user._id))) return startSession(tenant, user, authType, answer, workspace)
+  if (!(await isTotpEnabled(tenant, user._id))) return startSession(tenant, user, authType, request, workspace)
   const data = { ...(authType && { authType }), ...(workspace && { workspace }), ...toSignInNotes(user) }
   const challenge = await tenant.write(async (tx) => {
     await sessions.assertSamePassword(tx, user._id, user.password)
@@ -125,9 +124,9 @@ export async function completeFirstFactor(
  * Completes a sign-in by the second factor.
  * @throws 401 INVALID_CHALLENGE, INVALID_CODE; 429 RATE_LIMITED
  */
-async function completeSecondFactor(tenant: Tenant, challenge: string, code = '', answer: HttpContext) {
+async function completeSecondFactor(tenant: Tenant, challenge: string, code = '', request: Request) {
   const pending = (await findOneTimeToken(tenant.db, 'secondFactor', challenge)) ?? throwChallengeExpired()
-  const subjects = await countCodeAttempt(tenant, pending.user, answer.request)
+  const subjects = await countCodeAttempt(tenant, pending.user, request)
   const consumeCode = await prepareCodeUse(tenant, pending.user, code)
   const user = withSignInNotes(await getUser(tenant, pending.user), pending.data)
   await tenant.write(async (tx) => {
@@ -136,7 +135,7 @@ async function completeSecondFactor(tenant: Tenant, challenge: string, code = ''
   })
   await recordSuccess(tenant, subjects)
   const { authType, workspace } = pending.data
-  return startSession(tenant, user, authType as SignIn['authType'], answer, workspace)
+  return startSession(tenant, user, authType as SignIn['authType'], request, workspace)
 }
 
 /** @throws 401 INVALID_CHALLENGE */
@@ -148,13 +147,13 @@ export const throwChallengeExpired = (): never => {
  * Creates a user and signs them in.
  * @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS, 429 RATE_LIMITED
  */
-export async function signUp(tenant: Tenant, input: Registration, answer: HttpContext) {
+export async function signUp(tenant: Tenant, input: Registration, request: Request) {
   if (!(await getSettings(tenant, authSettings)).allowSignup) throw signupClosed()
-  await countSignup(tenant, answer.request)
+  await countSignup(tenant, request)
   const afterInsert = (tx: Tx, user: UserRow) => completeSignUp(tenant, tx, user)
-  const hash = (password: string) => hashSignupPassword(toWorkOwner(tenant, answer.request), password)
+  const hash = (password: string) => hashSignupPassword(toWorkOwner(tenant, request), password)
   const user = await registerUser(tenant, input, ['user'], afterInsert, {}, hash)
-  return startSession(tenant, user, input.authType, answer)
+  return startSession(tenant, user, input.authType, request)
 }
 
 /** Emits the event of a sign-up and queues the verification mail, in the transaction that creates the user. */
@@ -171,7 +170,7 @@ export const signupClosed = () =>
  * Returns a new access token and a new refresh token in exchange for a refresh token.
  * @throws 401 UNAUTHENTICATED
  */
-export async function refresh(tenant: Tenant, token: string | undefined, answer: HttpContext) {
+export async function refresh(tenant: Tenant, token: string | undefined) {
   if (!token)
     throw new Problem(
       401,
@@ -179,70 +178,50 @@ export async function refresh(tenant: Tenant, token: string | undefined, answer:
       'A refresh token is required, as the bearer token or as "refreshToken" in the body.',
     )
   const { session, user, token: refreshToken } = await sessions.rotateRefreshToken(tenant, token)
-  return issueTokens(tenant, session, user, refreshToken, answer)
+  return issueTokens(tenant, session, user, refreshToken)
 }
 
 /**
  * Replaces the cookie of the caller's session by a new one.
  * @throws 400 INVALID_INPUT without a cookie session
  */
-export async function renewCookie(ctx: Ctx, { request, set }: HttpContext) {
+export async function renewCookie(ctx: Ctx, request: Request) {
   const [cookie, { session, user }] = [readSessionCookie(request, ctx), ctx.actor]
   if (!cookie || !session || ctx.actor.via !== 'cookie')
     throw new Problem(400, 'INVALID_INPUT', 'Only a cookie session can be renewed here.')
-  setSessionCookies(ctx, await sessions.rotateCookie(ctx, session, cookie), { request, set })
-  return { payload: toSessionPayload(await getUser(ctx, user), ctx.actor.workspace) }
+  const cookies = [serializeSessionCookie(request, ctx, await sessions.rotateCookie(ctx, session, cookie))]
+  return { value: toSessionPayload(await getUser(ctx, user), ctx.actor.workspace), cookies }
 }
 
 /** Ends the session of the caller. An API token has no session, and stays valid. */
-export async function signOut(ctx: Ctx, { request, set }: HttpContext) {
+export async function signOut(ctx: Ctx, request: Request): Promise<WithCookies<typeof success>> {
   if (ctx.actor.session) await sessions.endSession(ctx, ctx.actor.session)
-  if (ctx.actor.via === 'cookie')
-    Object.assign(set.headers, { 'set-cookie': serializeExpiredSessionCookie(request, ctx) })
-  return success
+  return { value: success, cookies: ctx.actor.via === 'cookie' ? [serializeExpiredSessionCookie(request, ctx)] : [] }
 }
 
 /**
- * Starts the session of a user who has passed all factors. Returns its payload, with tokens for `oauth`, else it sets a
- * cookie.
+ * Starts the session of a user who has passed all factors. Returns its payload, with tokens for `oauth`, else with
+ * cookies.
  */
 export async function startSession(
   tenant: Tenant,
   user: SignInUser,
   authType: 'oauth' | undefined,
-  answer: HttpContext,
+  request: Request,
   workspace?: string,
 ) {
-  const { request } = answer
   const device = { userAgent: (request.headers.get('user-agent') ?? '').slice(0, 300), address: clientIp(request) }
   const kind = authType ?? 'cookie'
   const { session, key } = await sessions.createSession(tenant, user._id, kind, device, workspace, user.password)
-  if (authType) return issueTokens(tenant, session, user, key, answer)
-  setSessionCookies(tenant, key, answer, await issueDeviceCookie(request, tenant, user._id))
-  return { payload: toSessionPayload(user, await findActiveWorkspace(tenant, session)) }
+  if (authType) return issueTokens(tenant, session, user, key)
+  const cookies = [serializeSessionCookie(request, tenant, key), await issueDeviceCookie(request, tenant, user._id)]
+  return { value: toSessionPayload(user, await findActiveWorkspace(tenant, session)), cookies }
 }
 
-function setSessionCookies(tenant: Tenant, key: string, { request, set }: HttpContext, ...others: string[]) {
-  setNoStore({ request, set })
-  Object.assign(set.headers, {
-    ...VERSION_HEADERS,
-    'set-cookie': [serializeSessionCookie(request, tenant, key), ...others],
-  })
-}
-
-async function issueTokens(
-  tenant: Tenant,
-  session: string,
-  user: SignInUser,
-  refreshToken: string,
-  answer: HttpContext,
-) {
-  setNoStore(answer)
-  Object.assign(answer.set.headers, VERSION_HEADERS)
+async function issueTokens(tenant: Tenant, session: string, user: SignInUser, refreshToken: string) {
   const workspace = await findActiveWorkspace(tenant, session)
-  return {
-    payload: { ...(await issueAccessToken(tenant, session, user)), refreshToken, ...toSessionPayload(user, workspace) },
-  }
+  const tokens = { ...(await issueAccessToken(tenant, session, user)), refreshToken }
+  return { value: { ...tokens, ...toSessionPayload(user, workspace) }, cookies: [] }
 }
 
 /** Returns what every sign-in answers: the user and the active workspace. */

@@ -1,7 +1,6 @@
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
 import { now, toIsoString } from '../../core/clock'
 import { sha256 } from '../../core/crypto'
-import type { HttpContext } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import { Conflict } from '../../storage/errors'
@@ -31,22 +30,26 @@ type Mailbox = { email: string; emailKey: string }
  * Signs in by the code of a mail, on the device that requested it.
  * @throws 401 INVALID_CODE, SECOND_FACTOR_REQUIRED; 403 EMAIL_SIGNIN_CLOSED, SIGNUP_CLOSED; 429 RATE_LIMITED
  */
-export async function signInByEmailCode(tenant: Tenant, { request, code, authType }: EmailCode, answer: HttpContext) {
+export async function signInByEmailCode(
+  tenant: Tenant,
+  { request: token, code, authType }: EmailCode,
+  request: Request,
+) {
   await assertEmailSignInAllowed(tenant)
-  const signIn = sha256(request)
-  const subjects = { account: signIn, address: clientNetwork(answer.request), of: 'e-mail code' as const }
+  const signIn = sha256(token)
+  const subjects = { account: signIn, address: clientNetwork(request), of: 'e-mail code' as const }
   await countAttempt(tenant, subjects)
   const mailbox = await tenant.write((tx) => consumeCode(tx, signIn, code))
   if (!mailbox) throw wrongCode(401)
   await recordSuccess(tenant, subjects)
-  return completeFirstFactor(tenant, await findOrCreateUser(tenant, mailbox, answer.request), authType, answer)
+  return completeFirstFactor(tenant, await findOrCreateUser(tenant, mailbox, request), authType, request)
 }
 
 /**
  * Signs in by the link of a mail, on any device.
  * @throws 400 INVALID_TOKEN; 401 SECOND_FACTOR_REQUIRED; 403 EMAIL_SIGNIN_CLOSED, SIGNUP_CLOSED; 429 RATE_LIMITED
  */
-export async function signInByEmailLink(tenant: Tenant, { token, authType }: EmailLink, answer: HttpContext) {
+export async function signInByEmailLink(tenant: Tenant, { token, authType }: EmailLink, request: Request) {
   await assertEmailSignInAllowed(tenant)
   const mailbox = await tenant.write(async (tx) => {
     const isOpen = and(eq(emailSignIns.link, sha256(token)), gt(emailSignIns.expires, toIsoString(now())))
@@ -55,7 +58,7 @@ export async function signInByEmailLink(tenant: Tenant, { token, authType }: Ema
     return row
   })
   if (!mailbox) return throwInvalidToken()
-  return completeFirstFactor(tenant, await findOrCreateUser(tenant, mailbox, answer.request), authType, answer)
+  return completeFirstFactor(tenant, await findOrCreateUser(tenant, mailbox, request), authType, request)
 }
 
 /** Counts a code, and ends the sign-in if it was right. Only one of several concurrent callers gets the mailbox. */

@@ -1,7 +1,6 @@
 import { and, eq, gt, lt } from 'drizzle-orm'
 import { HOUR_MS, now, toIsoString } from '../../core/clock'
 import { generateToken, sha256 } from '../../core/crypto'
-import { type HttpContext, setNoStore } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { toAddressKey } from '../../core/text-normalization'
 import { deleteInBatches } from '../../jobs/batch-delete'
@@ -38,19 +37,18 @@ export async function assertEmailSignInAllowed(tenant: Tenant) {
  * same time. Returns the token that must accompany the code.
  * @throws 403 EMAIL_SIGNIN_CLOSED, QUOTA_EXCEEDED; 429 RATE_LIMITED
  */
-export async function requestEmailSignIn(tenant: Tenant, email: string, answer: HttpContext) {
+export async function requestEmailSignIn(tenant: Tenant, email: string, request: Request) {
   await assertEmailSignInAllowed(tenant)
   const emailKey = toAddressKey(email)
-  const isKnown = await countMailRequest(tenant, 'e-mail sign-in', emailKey, answer.request)
+  const isKnown = await countMailRequest(tenant, 'e-mail sign-in', emailKey, request)
   await assertMailQuota(tenant)
-  setNoStore(answer)
-  const request = generateToken()
-  const row = { _id: sha256(request), email, emailKey, tries: 0, expires: toIsoString(now() + HOUR_MS) }
+  const token = generateToken()
+  const row = { _id: sha256(token), email, emailKey, tries: 0, expires: toIsoString(now() + HOUR_MS) }
   await tenant.write(async (tx) => {
     await tx.insert(emailSignIns).values(row)
     await enqueue(tenant, tx, { kind: 'email-signin', payload: { signIn: row._id, isKnown } })
   })
-  return { request }
+  return { request: token }
 }
 
 /** Queues the mail of a sign-in if there is a user with the address, or may be one. */

@@ -1,7 +1,9 @@
 import { Elysia } from 'elysia'
 import { ProblemShape } from '../../core/problem'
+import { sendSecret } from '../../core/response-headers'
 import { guard } from '../guard'
 import { ForgottenPassword } from '../mail/shapes'
+import { sendSession } from '../session-headers'
 import { SignedIn } from '../shapes'
 import { signInByEmailCode, signInByEmailLink } from './redemption'
 import { getSignInMethods, requestEmailSignIn } from './request'
@@ -21,7 +23,7 @@ export const emailSignInRoutes = new Elysia({ prefix: '/signin', tags: ['account
       description: 'Whether users sign in by mail, and the names of the providers. Passwords and passkeys always work.',
     },
   })
-  .post('/email', ({ ctx, body, request, set }) => requestEmailSignIn(ctx, body.email, { request, set }), {
+  .post('/email', ({ ctx, body, request, set }) => sendSecret(set, requestEmailSignIn(ctx, body.email, request)), {
     openThrottled: true,
     body: ForgottenPassword,
     response: { 200: RequestedEmailSignIn, 403: ProblemShape, 429: ProblemShape },
@@ -32,7 +34,7 @@ export const emailSignInRoutes = new Elysia({ prefix: '/signin', tags: ['account
         'The mail has a code and a link, valid for 15 minutes. The answer is the same whether a user has the address or not.',
     },
   })
-  .post('/email/code', ({ ctx, body, request, set }) => signInByEmailCode(ctx, body, { request, set }), {
+  .post('/email/code', ({ ctx, body, request, set }) => sendSession(set, signInByEmailCode(ctx, body, request)), {
     openThrottled: true,
     body: EmailCode,
     response: { 200: SignedIn, ...refusals },
@@ -43,7 +45,7 @@ export const emailSignInRoutes = new Elysia({ prefix: '/signin', tags: ['account
         'Takes the code with the `request` of the device that asked for it, five times at most. It signs up an address that no user has, if the tenant allows it.',
     },
   })
-  .post('/email/link', ({ ctx, body, request, set }) => signInByEmailLink(ctx, body, { request, set }), {
+  .post('/email/link', ({ ctx, body, request, set }) => sendSession(set, signInByEmailLink(ctx, body, request)), {
     openThrottled: true,
     body: EmailLink,
     response: { 200: SignedIn, 400: ProblemShape, ...refusals },

@@ -1,6 +1,5 @@
 import { eq } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { type HttpContext, setNoStore } from '../../core/etag'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import { openSecret, type SecretRef, withVault } from '../../platform/vault/vault'
 import type { Db } from '../../storage/port'
@@ -21,8 +20,7 @@ export type OwnerKind = keyof typeof ownerTables
  * Returns the data under an id, or null.
  * @throws 400 INVALID_INPUT for an id that is too long, 404 WORKSPACE_NOT_FOUND, USER_NOT_FOUND
  */
-export async function get(ctx: Ctx, purpose: OwnerKind, owner: string, id: string | undefined, answer: HttpContext) {
-  setNoStore(answer)
+export async function get(ctx: Ctx, purpose: OwnerKind, owner: string, id?: string) {
   const secretRef = toSecretRef(purpose, owner, id)
   await assertOwnerExists(ctx.db, ctx, purpose, owner)
   const text = await openSecret(ctx, secretRef)

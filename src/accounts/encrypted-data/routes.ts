@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
+import { sendSecret } from '../../core/response-headers'
 import { IdParams, jsonObject, toJsonOrNull } from '../../core/shapes'
 import { guard } from '../guard'
 import * as encrypted from './encrypted-data'
@@ -20,8 +21,8 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('encrypted'))
   .get(
     '/workspaces/:id/encrypted',
-    async ({ ctx, params, headers, request, set }) =>
-      toJsonOrNull(await encrypted.get(ctx, 'workspace', params.id, headers['x-encrypted-id'], { request, set })),
+    async ({ ctx, params, headers, set }) =>
+      toJsonOrNull(await sendSecret(set, encrypted.get(ctx, 'workspace', params.id, headers['x-encrypted-id']))),
     {
       can: 'privileged',
       ...readRoute,
@@ -40,8 +41,8 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
   )
   .get(
     '/users/:id/encrypted',
-    async ({ ctx, params, headers, request, set }) =>
-      toJsonOrNull(await encrypted.get(ctx, 'user', params.id, headers['x-encrypted-id'], { request, set })),
+    async ({ ctx, params, headers, set }) =>
+      toJsonOrNull(await sendSecret(set, encrypted.get(ctx, 'user', params.id, headers['x-encrypted-id']))),
     {
       can: 'privileged',
       ...readRoute,

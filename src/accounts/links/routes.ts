@@ -1,6 +1,7 @@
 import { Elysia, status } from 'elysia'
 import { ProblemShape } from '../../core/problem'
 import { guard } from '../guard'
+import { sendSession } from '../session-headers'
 import { SignedIn } from '../shapes'
 import { completeSetup } from './setup-link'
 import { LinkSignIn, SetUp } from './shapes'
@@ -11,7 +12,7 @@ export const linkRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
   .post(
     '/setup',
-    async ({ ctx, body, request, set }) => status(201, await completeSetup(ctx, body, { request, set })),
+    async ({ ctx, body, request, set }) => status(201, await sendSession(set, completeSetup(ctx, body, request))),
     {
       openThrottled: true,
       body: SetUp,
@@ -24,7 +25,7 @@ export const linkRoutes = new Elysia({ tags: ['accounts'] })
       },
     },
   )
-  .post('/signin/link', ({ ctx, body, request, set }) => signInByLink(ctx, body, { request, set }), {
+  .post('/signin/link', ({ ctx, body, request, set }) => sendSession(set, signInByLink(ctx, body, request)), {
     openThrottled: true,
     body: LinkSignIn,
     response: { 200: SignedIn, 400: ProblemShape },

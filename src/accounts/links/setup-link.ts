@@ -1,6 +1,5 @@
 import { DAY_MS, now } from '../../core/clock'
 import { decrypt, encrypt } from '../../core/encryption'
-import type { HttpContext } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { deriveKey } from '../../tenancy/installation-keys'
 import type { Tenant } from '../../tenancy/tenants'
@@ -40,12 +39,12 @@ async function assertSetupToken({ tenant }: Tenant, token: string) {
  * Creates the first administrator of a tenant and signs them in, as `signUp` does.
  * @throws 400 INVALID_TOKEN, 409 SETUP_COMPLETE when there is an administrator already
  */
-export async function completeSetup(tenant: Tenant, { token, ...input }: SetUp, answer: HttpContext) {
+export async function completeSetup(tenant: Tenant, { token, ...input }: SetUp, request: Request) {
   await assertSetupToken(tenant, token)
   const user = await registerUser(tenant, input, ['admin', 'user'], async (tx, created) => {
     if (await hasOtherAdmin(tx, created._id))
       throw new Problem(409, 'SETUP_COMPLETE', 'This tenant has an administrator already. Sign in instead.')
     await completeSignUp(tenant, tx, created)
   })
-  return startSession(tenant, user, input.authType, answer)
+  return startSession(tenant, user, input.authType, request)
 }

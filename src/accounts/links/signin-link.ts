@@ -1,4 +1,3 @@
-import type { HttpContext } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import type { Tenant } from '../../tenancy/tenants'
 import { consumeOneTimeToken, issueOneTimeToken } from '../one-time-tokens'
@@ -14,8 +13,8 @@ export const issueSigninToken = (tenant: Tenant, user: string): Promise<string> 
  * Signs the user in for whom a link was made, as `signIn` does.
  * @throws 400 INVALID_TOKEN
  */
-export async function signInByLink(tenant: Tenant, { token, authType }: LinkSignIn, answer: HttpContext) {
+export async function signInByLink(tenant: Tenant, { token, authType }: LinkSignIn, request: Request) {
   const row = await tenant.write((tx) => consumeOneTimeToken(tx, 'signinLink', token))
   if (!row) throw new Problem(400, 'INVALID_TOKEN', 'This sign-in link is invalid, has expired, or was used before.')
-  return startSession(tenant, await getUser(tenant, row.user), authType, answer)
+  return startSession(tenant, await getUser(tenant, row.user), authType, request)
 }

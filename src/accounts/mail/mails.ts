@@ -1,6 +1,5 @@
 import { and, count, eq, gt, lt, lte, min } from 'drizzle-orm'
 import { DAY_MS, HOUR_MS, now, toIsoString } from '../../core/clock'
-import { type HttpContext, setNoStore } from '../../core/etag'
 import { toAddressKey } from '../../core/text-normalization'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import { enqueue } from '../../jobs/queue'
@@ -8,7 +7,7 @@ import type { Lease } from '../../jobs/with-lease'
 import { readDailyUse } from '../../limits/daily-use'
 import { assertQuotaLeft } from '../../limits/quota-check'
 import { isMailEnabled } from '../../platform/mail/smtp'
-import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
+import { applyPage, type GrowingListQuery, parsePage, toGrowingListPage } from '../../storage/pagination'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../context'
@@ -82,12 +81,7 @@ const sortable = { _id: mails._id, created: mails.created, sent: mails.sent, to:
  * Returns a page of the mails of a tenant, latest first. Mails that were sent have no content. An API token with scopes
  * gets no content at all, because links in a mail grant access.
  */
-export async function listMails(
-  ctx: Ctx,
-  query: GrowingListQuery & { to?: string; state?: MailRow['state'] },
-  answer: HttpContext,
-) {
-  setNoStore(answer)
+export async function listMails(ctx: Ctx, query: GrowingListQuery & { to?: string; state?: MailRow['state'] }) {
   const page = parsePage(query, sortable)
   const matchesQuery = and(
     query.to ? eq(mails.recipientKey, toAddressKey(query.to)) : undefined,
@@ -96,7 +90,7 @@ export async function listMails(
   const rows = await applyPage(page, ctx.db.select().from(mails).where(and(matchesQuery, page.after)))
   const redacted = ctx.actor.scopes.length > 0 && { text: null, html: null }
   const toMail = ({ recipient: to, recipientKey: _, data: __, ...mail }: MailRow) => ({ ...mail, to, ...redacted })
-  return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(mails, matchesQuery), toMail)
+  return toGrowingListPage(page, rows, () => ctx.db.$count(mails, matchesQuery), toMail)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
+import { sendPage, sendSecret } from '../../core/response-headers'
 import { SuccessShape } from '../../core/shapes'
 import { guard } from '../guard'
 import { revertEmailChange } from './email-changes'
@@ -23,7 +24,7 @@ import { resendVerification, verifyEmail } from './verification'
 /** Routes of mails and of the tokens in them. */
 export const mailRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
-  .get('/mails', ({ ctx, query, request, set }) => listMails(ctx, query, { request, set }), {
+  .get('/mails', ({ ctx, query, request, set }) => sendPage({ request, set }, sendSecret(set, listMails(ctx, query))), {
     can: 'privileged',
     query: MailQuery,
     response: t.Array(Mail),

@@ -1,7 +1,6 @@
 import { and, eq, lt } from 'drizzle-orm'
 import { config } from '../../config'
 import { now, toIsoString } from '../../core/clock'
-import { type HttpContext, setNoStore } from '../../core/etag'
 import { notFound, Problem, tooManyRequests } from '../../core/problem'
 import { RateLimiter } from '../../core/rate-limiter'
 import type { Tx } from '../../storage/port'
@@ -27,11 +26,10 @@ const startLimiter = new RateLimiter(60, 60_000) // per minute and network
  * sign-in by password, for those of its user.
  * @throws 401 INVALID_CHALLENGE, 403 UNKNOWN_ORIGIN, 404 PASSKEY_NOT_FOUND when that user has none, 429 RATE_LIMITED
  */
-export async function start(tenant: Tenant, challenge: string | undefined, answer: HttpContext) {
-  setNoStore(answer)
-  const { id, origin } = await resolveRelyingParty(tenant, answer.request)
+export async function start(tenant: Tenant, challenge: string | undefined, request: Request) {
+  const { id, origin } = await resolveRelyingParty(tenant, request)
   const wait =
-    config.ATOLL_RATE_LIMITS === 'off' ? 0 : startLimiter.consume(`${tenant.tenant} ${clientNetwork(answer.request)}`)
+    config.ATOLL_RATE_LIMITS === 'off' ? 0 : startLimiter.consume(`${tenant.tenant} ${clientNetwork(request)}`)
   if (wait) tooManyRequests(wait / 1000, 'Too many sign-ins were started.')
   const allowCredentials = challenge === undefined ? undefined : await findAllowedPasskeys(tenant, challenge, id)
   const issuedChallenge = await tenant.write((tx) => issueChallenge(tx, 'signin', origin))
@@ -57,8 +55,7 @@ async function findAllowedPasskeys({ db }: Tenant, challenge: string, host: stri
  * @throws 401 INVALID_CHALLENGE, INVALID_PASSKEY; 404 WORKSPACE_NOT_FOUND when the user cannot access the workspace;
  * 429 RATE_LIMITED
  */
-export async function signIn(tenant: Tenant, { credential, challenge, ...input }: PasskeySignIn, answer: HttpContext) {
-  const { request } = answer
+export async function signIn(tenant: Tenant, { credential, challenge, ...input }: PasskeySignIn, request: Request) {
   const passkey = await tenant.db.select().from(passkeys).where(eq(passkeys.credential, credential.id)).get()
   const address = clientNetwork(request)
   const subjects = { account: credential.id, address, telling: { user: passkey?.user }, of: 'passkey' } as const
@@ -79,7 +76,7 @@ export async function signIn(tenant: Tenant, { credential, challenge, ...input }
     return challenge === undefined ? input : consumeFirstFactor(tx, challenge, user._id)
   })
   await recordSuccess(tenant, subjects)
-  return startSession(tenant, user, authType, answer, workspace)
+  return startSession(tenant, user, authType, request, workspace)
 }
 
 /** Returns whether a passkey belongs to the user. It may omit the user handle if it was requested by its id. */

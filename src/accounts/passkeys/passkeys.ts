@@ -1,8 +1,7 @@
 import { and, eq } from 'drizzle-orm'
-import type { HttpContext } from '../../core/etag'
 import { notFound } from '../../core/problem'
 import { success } from '../../core/shapes'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../../storage/pagination'
 import type { Ctx } from '../context'
 import { getSignInMethods } from '../email-signin/request'
 import { assertNotApiToken } from '../permissions'
@@ -14,13 +13,13 @@ import { passkeys } from './tables'
 const sortable = { _id: passkeys._id, name: passkeys.name, created: passkeys.created, lastUsedAt: passkeys.used }
 
 /** Returns a page of the caller's passkeys, latest first. */
-export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
+export async function list(ctx: Ctx, query: ListQuery) {
   assertNotApiToken(ctx)
   const { db, actor } = ctx
   const mine = eq(passkeys.user, actor.user)
   const page = parsePage(query, sortable)
   const rows = await applyPage(page, db.select().from(passkeys).where(mine))
-  return respondWithPage(answer, page, rows.map(toPasskey), () => db.$count(passkeys, mine))
+  return toListPage(page, rows.map(toPasskey), () => db.$count(passkeys, mine))
 }
 
 /**

@@ -1,6 +1,5 @@
 import { eq } from 'drizzle-orm'
 import { now, toIsoString } from '../../core/clock'
-import { type HttpContext, setNoStore } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import type { Ctx } from '../context'
 import { assertNotApiToken } from '../permissions'
@@ -29,14 +28,13 @@ const MAX_PASSKEYS_PER_USER = 20
  * Returns the options of `navigator.credentials.create` for a passkey of the caller.
  * @throws 403 UNKNOWN_ORIGIN, 409 TOO_MANY_PASSKEYS, and the errors of `requireRecentAuth`
  */
-export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: HttpContext) {
+export async function start(ctx: Ctx, proof: Proof | null | undefined, request: Request) {
   assertNotApiToken(ctx)
-  setNoStore(answer)
-  const { id, origin } = await resolveRelyingParty(ctx, answer.request)
+  const { id, origin } = await resolveRelyingParty(ctx, request)
   const user = await getUser(ctx, ctx.actor.user)
   const existing = await ctx.db.select().from(passkeys).where(eq(passkeys.user, user._id))
   assertBelowPasskeyLimit(existing.length)
-  await requireRecentAuth(ctx, proof ?? {}, answer.request)
+  await requireRecentAuth(ctx, proof ?? {}, request)
   const challenge = await ctx.write((tx) => issueChallenge(tx, 'registration', origin, user._id))
   return loadWebAuthn().generateRegistrationOptions({
     rpID: id,

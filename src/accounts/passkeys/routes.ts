@@ -1,8 +1,10 @@
 import { Elysia, status, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
+import { sendPage, sendSecret } from '../../core/response-headers'
 import { IdParams, optionalBody, SuccessShape } from '../../core/shapes'
 import { listQuery } from '../../storage/pagination'
 import { guard } from '../guard'
+import { sendSession } from '../session-headers'
 import { Proof, SignedIn } from '../shapes'
 import * as signin from './passkey-signin'
 import * as passkeys from './passkeys'
@@ -21,13 +23,13 @@ const errorResponses = { 400: ProblemShape, 409: ProblemShape }
 
 const ownPasskeyRoutes = new Elysia({ prefix: '/me/passkeys', tags: ['accounts'] })
   .use(guard('accounts'))
-  .get('/', ({ ctx, query, request, set }) => passkeys.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, passkeys.list(ctx, query)), {
     can: 'oneself',
     query: t.Object(listQuery),
     response: t.Array(Passkey),
     detail: { operationId: 'listPasskeys', summary: 'List your passkeys' },
   })
-  .post('/options', ({ ctx, body, request, set }) => registration.start(ctx, body, { request, set }), {
+  .post('/options', ({ ctx, body, request, set }) => sendSecret(set, registration.start(ctx, body, request)), {
     can: 'oneself',
     body: optionalBody(Proof),
     response: { 200: PasskeyRegistrationOptions, 409: ProblemShape, 429: ProblemShape },
@@ -64,7 +66,7 @@ const ownPasskeyRoutes = new Elysia({ prefix: '/me/passkeys', tags: ['accounts']
 
 const passkeySignInRoutes = new Elysia({ prefix: '/signin/passkey', tags: ['accounts'] })
   .use(guard('accounts'))
-  .post('/options', ({ ctx, body, request, set }) => signin.start(ctx, body?.challenge, { request, set }), {
+  .post('/options', ({ ctx, body, request, set }) => sendSecret(set, signin.start(ctx, body?.challenge, request)), {
     openThrottled: true,
     body: optionalBody(PasskeySignInStart),
     response: { 200: PasskeySignInOptions, 401: ProblemShape, 403: ProblemShape, 404: ProblemShape, 429: ProblemShape },
@@ -74,7 +76,7 @@ const passkeySignInRoutes = new Elysia({ prefix: '/signin/passkey', tags: ['acco
       description: 'Returns the options for requesting a passkey.',
     },
   })
-  .post('/', ({ ctx, body, request, set }) => signin.signIn(ctx, body, { request, set }), {
+  .post('/', ({ ctx, body, request, set }) => sendSession(set, signin.signIn(ctx, body, request)), {
     openThrottled: true,
     body: PasskeySignIn,
     response: { 200: SignedIn, 401: ProblemShape, 404: ProblemShape, 429: ProblemShape },

@@ -1,6 +1,5 @@
 import { config } from '../../config'
 import { readText } from '../../core/body'
-import { type HttpContext, setNoStore } from '../../core/etag'
 import { badRequest, Problem, tooManyRequests } from '../../core/problem'
 import { RateLimiter } from '../../core/rate-limiter'
 import { assertSameSite } from '../../http/allowed-origins'
@@ -12,6 +11,7 @@ import type { Ctx } from '../context'
 import { consumeOneTimeToken, issueOneTimeToken } from '../one-time-tokens'
 import { assertNotApiToken } from '../permissions'
 import { requireRecentAuth } from '../reauthentication'
+import type { WithCookies } from '../session-headers'
 import { completeFirstFactor, type SignInUser, toSignInNotes, withSignInNotes } from '../signin'
 import { getUser } from '../users/users'
 import { type FlowState, requireFlowState, serializeExpiredFlowCookie, serializeFlowCookie } from './flow-cookie'
@@ -23,13 +23,16 @@ import type { NewIdentity, RedirectToken, Start } from './shapes'
 /** Requests per minute and network, because each may cause a request to a provider. */
 const startLimiter = new RateLimiter(60, 60_000)
 
+/** Where a browser goes, and the `Set-Cookie` headers that it gets; `isSignedIn`: they are those of a session. */
+export type Redirect = { location: string; cookies: string[]; isSignedIn?: boolean }
+
 /**
- * Redirects a browser to a provider.
+ * Returns the redirect of a browser to a provider.
  * @throws 400 PROVIDER_NOT_CONFIGURED, or INVALID_INPUT for a `returnUrl` that is not allowed; 429, 502
  */
-export async function start(tenant: Tenant, name: string, input: Start, answer: HttpContext) {
-  const { address, flow } = await prepareFlow(tenant, name, input, answer.request)
-  return redirectTo(answer, address, await serializeFlowCookie(answer.request, tenant, flow))
+export async function start(tenant: Tenant, name: string, input: Start, request: Request): Promise<Redirect> {
+  const { address: location, flow } = await prepareFlow(tenant, name, input, request)
+  return { location, cookies: [await serializeFlowCookie(request, tenant, flow)] }
 }
 
 /**
@@ -40,17 +43,14 @@ export async function start(tenant: Tenant, name: string, input: Start, answer: 
 export async function startLinking(
   ctx: Ctx,
   { provider, returnUrl, state, ...proof }: NewIdentity,
-  answer: HttpContext,
-) {
+  request: Request,
+): Promise<WithCookies<{ url: string }>> {
   assertNotApiToken(ctx)
-  setNoStore(answer)
-  const { address, flow } = await prepareFlow(ctx, provider, { returnUrl, state }, answer.request)
-  await requireRecentAuth(ctx, proof, answer.request)
+  const { address, flow } = await prepareFlow(ctx, provider, { returnUrl, state }, request)
+  await requireRecentAuth(ctx, proof, request)
   const { user, session = '' } = ctx.actor
   const link = await ctx.write((tx) => issueOneTimeToken(tx, 'linking', user, { session }))
-  const cookie = await serializeFlowCookie(answer.request, ctx, { ...flow, link })
-  Object.assign(answer.set.headers, { 'set-cookie': cookie })
-  return { url: address }
+  return { value: { url: address }, cookies: [await serializeFlowCookie(request, ctx, { ...flow, link })] }
 }
 
 async function prepareFlow(tenant: Tenant, name: string, { returnUrl, state }: Start, request: Request) {
@@ -80,8 +80,7 @@ async function prepareFlow(tenant: Tenant, name: string, { returnUrl, state }: S
  * With a `returnUrl`, errors are passed to it.
  * @throws 400 INVALID_STATE, PROVIDER_REFUSED; 403, 409, 502
  */
-export async function callback(tenant: Tenant, name: string, answer: HttpContext) {
-  const { request } = answer
+export async function callback(tenant: Tenant, name: string, request: Request): Promise<Redirect> {
   const query = new URLSearchParams(request.url.split('?')[1])
   const flow = await requireFlowState(request, tenant, name, query.get('state'))
   const clearedCookie = serializeExpiredFlowCookie(request, tenant)
@@ -93,11 +92,11 @@ export async function callback(tenant: Tenant, name: string, answer: HttpContext
       async (user) => (user ? issueRedirectToken(tenant, user) : { linked: name }),
       (error) => ({ error: toErrorCode(error) }),
     )
-    return redirectTo(answer, withQuery(returnUrl, { ...outcome, state: flow.passed }), clearedCookie)
+    return { location: withQuery(returnUrl, { ...outcome, state: flow.passed }), cookies: [clearedCookie] }
   }
   const user = await completeFlow(tenant, name, flow, query, request)
-  const { challenge } = user ? await findSecondFactorChallenge(tenant, user, answer) : {}
-  return redirectTo(answer, challenge ? withQuery('/', { challenge }) : '/', clearedCookie)
+  const redirect = user ? await signInAtStartPage(tenant, user, request) : { location: '/', cookies: [] }
+  return { ...redirect, cookies: [clearedCookie, ...redirect.cookies] }
 }
 
 const MAX_FORM_BYTES = 16 << 10
@@ -121,14 +120,14 @@ export async function receiveCallbackForm(name: string, request: Request): Promi
  * tenant or on an allowed host.
  * @throws 401 INVALID_REDIRECT_TOKEN, SECOND_FACTOR_REQUIRED; 403 CROSS_SITE
  */
-export async function exchangeRedirectToken(tenant: Tenant, { rt, authType }: RedirectToken, answer: HttpContext) {
-  const origin = answer.request.headers.get('origin')
-  if (!(origin && (await findAllowedUrl(tenant, origin)))) await assertSameSite(answer.request, tenant)
+export async function exchangeRedirectToken(tenant: Tenant, { rt, authType }: RedirectToken, request: Request) {
+  const origin = request.headers.get('origin')
+  if (!(origin && (await findAllowedUrl(tenant, origin)))) await assertSameSite(request, tenant)
   const consumed = await tenant.write((tx) => consumeOneTimeToken(tx, 'redirect', rt ?? ''))
   if (!consumed)
     throw new Problem(401, 'INVALID_REDIRECT_TOKEN', 'The token is invalid or has expired. Start the sign-in again.')
   const user = withSignInNotes(await getUser(tenant, consumed.user), consumed.data)
-  return completeFirstFactor(tenant, user, authType, answer)
+  return completeFirstFactor(tenant, user, authType, request)
 }
 
 /** Returns the user who signs in, or undefined when the flow linked an identity to a signed-in user. */
@@ -143,18 +142,14 @@ const issueRedirectToken = async (tenant: Tenant, user: SignInUser) => ({
   rt: await tenant.write((tx) => issueOneTimeToken(tx, 'redirect', user._id, toSignInNotes(user))),
 })
 
-/** Starts the session of a user. With a second factor, returns the challenge for the page at `/` instead. */
-async function findSecondFactorChallenge(
-  tenant: Tenant,
-  user: SignInUser,
-  answer: HttpContext,
-): Promise<{ challenge?: string }> {
+/** Starts the session of a user for the page at `/`. With a second factor, the page gets the challenge instead. */
+async function signInAtStartPage(tenant: Tenant, user: SignInUser, request: Request): Promise<Redirect> {
   try {
-    await completeFirstFactor(tenant, user, undefined, answer)
-    return {}
+    const { cookies } = await completeFirstFactor(tenant, user, undefined, request)
+    return { location: '/', cookies, isSignedIn: true }
   } catch (error) {
     if (error instanceof Problem && error.code === 'SECOND_FACTOR_REQUIRED')
-      return error.more.details as { challenge: string }
+      return { location: withQuery('/', error.more.details as { challenge: string }), cookies: [] }
     throw error
   }
 }
@@ -187,13 +182,4 @@ function withQuery(address: string, values: Record<string, string | undefined>):
   const [path = '', fragment] = address.split('#')
   const query = new URLSearchParams(Object.entries(values).filter((pair): pair is [string, string] => !!pair[1]))
   return `${path}${path.includes('?') ? '&' : '?'}${query}${fragment === undefined ? '' : `#${fragment}`}`
-}
-
-/** Returns a Response of its own, because several cookies may have to be set. */
-function redirectTo({ set }: HttpContext, location: string, ...cookies: string[]): Response {
-  const headers = new Headers({ location, 'cache-control': 'no-store' })
-  const sessionCookies = [set.headers['set-cookie'] ?? []].flat()
-  for (const cookie of [...cookies, ...sessionCookies]) headers.append('set-cookie', `${cookie}`)
-  delete set.headers['set-cookie']
-  return new Response(null, { status: 302, headers })
 }

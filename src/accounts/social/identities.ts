@@ -1,9 +1,8 @@
 import { and, eq } from 'drizzle-orm'
 import { sha256 } from '../../core/crypto'
-import type { HttpContext } from '../../core/etag'
 import { notFound } from '../../core/problem'
 import { success } from '../../core/shapes'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../../storage/pagination'
 import type { Ctx } from '../context'
 import { getSignInMethods } from '../email-signin/request'
 import { assertNotApiToken } from '../permissions'
@@ -21,13 +20,13 @@ const sortable = {
 }
 
 /** Returns a page of the identities by which the caller signs in, latest first. */
-export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
+export async function list(ctx: Ctx, query: ListQuery) {
   assertNotApiToken(ctx)
   const { db, actor } = ctx
   const mine = eq(identities.user, actor.user)
   const page = parsePage(query, sortable)
   const rows = await applyPage(page, db.select().from(identities).where(mine))
-  return respondWithPage(answer, page, rows.map(toIdentity), () => db.$count(identities, mine))
+  return toListPage(page, rows.map(toIdentity), () => db.$count(identities, mine))
 }
 
 /**

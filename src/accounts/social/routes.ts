@@ -1,8 +1,10 @@
 import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
+import { sendPage, sendSecret } from '../../core/response-headers'
 import { IdParams, optionalBody, SuccessShape } from '../../core/shapes'
 import { listQuery } from '../../storage/pagination'
 import { guard, streamGuard } from '../guard'
+import { sendCookies, sendSession, VERSION_HEADERS } from '../session-headers'
 import { SignedIn } from '../shapes'
 import * as flow from './flow'
 import * as identities from './identities'
@@ -19,6 +21,14 @@ const describeRedirect = (operationId: string, summary: string) => ({
   },
 })
 
+/** Returns a Response of its own, because several cookies may have to be set. */
+async function sendRedirect(redirect: Promise<flow.Redirect>): Promise<Response> {
+  const { location, cookies, isSignedIn } = await redirect
+  const headers = new Headers({ location, 'cache-control': 'no-store', ...(isSignedIn && VERSION_HEADERS) })
+  for (const cookie of cookies) headers.append('set-cookie', cookie)
+  return new Response(null, { status: 302, headers })
+}
+
 const socialSignInRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
   .use(guard('accounts'))
   .get('/providers', ({ ctx }) => listProviders(ctx), {
@@ -32,17 +42,18 @@ const socialSignInRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
   })
   .get(
     '/:provider',
-    ({ ctx, params, query, request, set }) => flow.start(ctx, params.provider, query, { request, set }),
+    ({ ctx, params, query, request }) => sendRedirect(flow.start(ctx, params.provider, query, request)),
     { open: true, params, query: Start, ...describeRedirect('startProviderSignIn', 'Start a sign-in with a provider') },
   )
   .get(
     '/:provider/callback',
-    ({ ctx, params, request, set }) => flow.callback(ctx, params.provider, { request, set }),
+    ({ ctx, params, request }) => sendRedirect(flow.callback(ctx, params.provider, request)),
     { open: true, params, ...describeRedirect('completeProviderSignIn', 'Return from a sign-in provider') },
   )
   .post(
     '/callback',
-    ({ ctx, body, query, request, set }) => flow.exchangeRedirectToken(ctx, { ...query, ...body }, { request, set }),
+    ({ ctx, body, query, request, set }) =>
+      sendSession(set, flow.exchangeRedirectToken(ctx, { ...query, ...body }, request)),
     {
       openThrottled: true,
       query: RedirectToken,
@@ -72,23 +83,27 @@ const formCallbackRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
 
 const identityRoutes = new Elysia({ prefix: '/me/identities', tags: ['accounts'] })
   .use(guard('accounts'))
-  .get('/', ({ ctx, query, request, set }) => identities.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, identities.list(ctx, query)), {
     can: 'oneself',
     query: t.Object(listQuery),
     response: t.Array(Identity),
     detail: { operationId: 'listIdentities', summary: 'List your linked identities' },
   })
-  .post('/', ({ ctx, body, request, set }) => flow.startLinking(ctx, body, { request, set }), {
-    can: 'oneself',
-    body: NewIdentity,
-    response: { 200: Redirect, 400: ProblemShape, 429: ProblemShape, 502: ProblemShape },
-    detail: {
-      operationId: 'startIdentityLink',
-      summary: 'Start linking an identity',
-      description:
-        'Returns the URL of the provider. The provider redirects to the returnUrl (default: /) with ?linked=… or ?error=….',
+  .post(
+    '/',
+    ({ ctx, body, request, set }) => sendCookies(set, sendSecret(set, flow.startLinking(ctx, body, request))),
+    {
+      can: 'oneself',
+      body: NewIdentity,
+      response: { 200: Redirect, 400: ProblemShape, 429: ProblemShape, 502: ProblemShape },
+      detail: {
+        operationId: 'startIdentityLink',
+        summary: 'Start linking an identity',
+        description:
+          'Returns the URL of the provider. The provider redirects to the returnUrl (default: /) with ?linked=… or ?error=….',
+      },
     },
-  })
+  )
   .delete('/:id', ({ ctx, params }) => identities.remove(ctx, params.id), {
     can: 'oneself',
     params: IdParams,

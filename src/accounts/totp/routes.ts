@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import { ProblemShape } from '../../core/problem'
+import { sendSecret } from '../../core/response-headers'
 import { IdParams, optionalBody, SuccessShape } from '../../core/shapes'
 import { guard } from '../guard'
 import { Proof } from '../shapes'
@@ -16,7 +17,7 @@ export const totpRoutes = new Elysia({ tags: ['accounts'] })
     response: SecondFactor,
     detail: { operationId: 'getTotp', summary: 'Get the state of your second factor' },
   })
-  .post('/me/totp', ({ ctx, body, request, set }) => totp.start(ctx, body, { request, set }), {
+  .post('/me/totp', ({ ctx, body, request, set }) => sendSecret(set, totp.start(ctx, body, request)), {
     can: 'oneself',
     body: optionalBody(Proof),
     response: { 200: NewSecondFactor, 409: ProblemShape, 429: ProblemShape },
@@ -27,7 +28,7 @@ export const totpRoutes = new Elysia({ tags: ['accounts'] })
         'Requires a recent sign-in or another proof of identity. Returns the secret for an authenticator app. The second factor takes effect after `confirmTotp`.',
     },
   })
-  .post('/me/totp/confirm', ({ ctx, body, request, set }) => totp.confirm(ctx, body.code, { request, set }), {
+  .post('/me/totp/confirm', ({ ctx, body, request, set }) => sendSecret(set, totp.confirm(ctx, body.code, request)), {
     can: 'oneself',
     body: TotpCode,
     response: { 200: RecoveryCodes, ...errorResponses },
@@ -37,7 +38,7 @@ export const totpRoutes = new Elysia({ tags: ['accounts'] })
       description: 'Returns recovery codes, which are shown only once.',
     },
   })
-  .delete('/me/totp', ({ ctx, body, request, set }) => totp.remove(ctx, body.code, { request, set }), {
+  .delete('/me/totp', ({ ctx, body, request }) => totp.remove(ctx, body.code, request), {
     can: 'oneself',
     body: TotpCode,
     response: { 200: SuccessShape, ...errorResponses },

@@ -1,5 +1,4 @@
 import { eq } from 'drizzle-orm'
-import { type HttpContext, setNoStore } from '../../core/etag'
 import { notFound, Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { deleteSecrets, withVault } from '../../platform/vault/vault'
@@ -35,12 +34,11 @@ export async function get({ db, actor }: Ctx) {
  * Returns a new secret for the authenticator app of the caller. It has no effect until `confirm`.
  * @throws 403 FORBIDDEN for an API token, 409 TOTP_EXISTS, and the errors of `requireRecentAuth`
  */
-export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: HttpContext) {
+export async function start(ctx: Ctx, proof: Proof | null | undefined, request: Request) {
   assertNotApiToken(ctx)
-  setNoStore(answer)
   const { _id, username } = await getUser(ctx, ctx.actor.user)
   if (await isTotpEnabled(ctx, _id)) throw totpExists()
-  await requireRecentAuth(ctx, proof ?? {}, answer.request)
+  await requireRecentAuth(ctx, proof ?? {}, request)
   const secret = newSecret()
   await withVault(ctx, async (tx, vault) => {
     await assertSignedIn(tx, ctx.actor)
@@ -58,9 +56,8 @@ export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: H
  * Enables the second factor of the caller by a code of it. Returns the recovery codes, which cannot be read again.
  * @throws 403 INVALID_CODE, 404 TOTP_NOT_FOUND, 409 TOTP_EXISTS
  */
-export async function confirm(ctx: Ctx, code: string, { request, set }: HttpContext) {
+export async function confirm(ctx: Ctx, code: string, request: Request) {
   assertNotApiToken(ctx)
-  setNoStore({ request, set })
   const { user } = ctx.actor
   const subjects = await countCodeAttempt(ctx, user, request)
   const consumeConfirmation = await prepareConfirmation(ctx, user, code)
@@ -81,7 +78,7 @@ export async function confirm(ctx: Ctx, code: string, { request, set }: HttpCont
  * Removes the second factor of the caller, by a code of it or a recovery code.
  * @throws 403 INVALID_CODE, 404 TOTP_NOT_FOUND
  */
-export async function remove(ctx: Ctx, code: string, { request }: HttpContext) {
+export async function remove(ctx: Ctx, code: string, request: Request) {
   assertNotApiToken(ctx)
   const { user } = ctx.actor
   if (!(await isTotpEnabled(ctx, user))) notFound('totp')

@@ -1,14 +1,14 @@
 import { and, eq, inArray, type SQL } from 'drizzle-orm'
-import type { HttpContext } from '../../core/etag'
 import { isTrue, parseOptional } from '../../core/shapes'
 import { normalizeForLookup } from '../../core/text-normalization'
 import {
   applyPage,
+  mapItems,
   parseNames,
   parsePage,
   parseSelect,
-  respondWithFilteredPage,
-  respondWithPage,
+  readFilteredPage,
+  toListPage,
 } from '../../storage/pagination'
 import type { Ctx } from '../context'
 import { User } from '../shapes'
@@ -28,14 +28,14 @@ const sortable = {
  * Returns a page of the users of the tenant, newest first.
  * @throws 400 INVALID_INPUT
  */
-export async function listUsers(ctx: Ctx, query: UsersQuery, answer: HttpContext) {
+export async function listUsers(ctx: Ctx, query: UsersQuery) {
   const [page, fields] = [parsePage(query, sortable), parseSelect(query.select, SELECTABLE_FIELDS)]
   const [where, rowFilter] = [buildConditions(query), buildRowFilter(query)]
   const createQuery = () => ctx.db.select().from(users).where(where)
-  const rows = rowFilter
-    ? await respondWithFilteredPage(answer, page, createQuery, (candidates) => candidates.filter(rowFilter))
-    : await respondWithPage(answer, page, await applyPage(page, createQuery()), () => ctx.db.$count(users, where))
-  return rows.map((row) => selectFields(toUser(row, true), fields))
+  const list = rowFilter
+    ? await readFilteredPage(page, createQuery, (candidates) => candidates.filter(rowFilter))
+    : await toListPage(page, await applyPage(page, createQuery()), () => ctx.db.$count(users, where))
+  return mapItems(list, (row) => selectFields(toUser(row, true), fields))
 }
 
 /** Returns the conditions that the database can check. */

@@ -1,5 +1,6 @@
 import { Elysia, status, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
+import { sendPage } from '../../core/response-headers'
 import { IdParams, SuccessShape } from '../../core/shapes'
 import { guard } from '../guard'
 import { User } from '../shapes'
@@ -14,7 +15,7 @@ const conflictResponses = { 404: ProblemShape, 409: ProblemShape }
 
 const userAdminRoutes = new Elysia({ prefix: '/users', tags: ['users'] })
   .use(guard('users'))
-  .get('/', ({ ctx, query, request, set }) => listUsers(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, listUsers(ctx, query)), {
     can: 'privileged',
     query: UsersQuery,
     response: t.Array(UserSummary),

@@ -92,8 +92,7 @@ describe('TOTP as a second factor', () => {
     const { tenant, user, origin } = await createTotpFixture()
     const verified = await getUser(tenant, user._id)
     await tenant.write((tx) => tx.update(users).set({ password: 'another hash' }).where(eq(users._id, user._id)))
-    const answer = { request: new Request(origin), set: { headers: {} } }
-    const signedIn = completeFirstFactor(tenant, verified, undefined, answer)
+    const signedIn = completeFirstFactor(tenant, verified, undefined, new Request(origin))
     expect(await errorOf(signedIn)).toMatchObject({ status: 401, code: 'INVALID_CREDENTIALS' })
     expect(await tenant.db.$count(oneTimeTokens, eq(oneTimeTokens.purpose, 'secondFactor'))).toBe(0)
   })
