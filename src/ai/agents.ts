@@ -3,6 +3,7 @@ import type { Ctx, PublicCtx } from '../accounts/context'
 import { connections } from '../connections/tables'
 import { etagOf, type HttpContext, setEtag } from '../core/etag'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
+import { ifMatchOf } from '../core/response-headers'
 import { isTrue, parseOptional } from '../core/shapes'
 import * as integrationStore from '../integrations/integrations'
 import { assertMayRun, mayRun } from '../integrations/permission'
@@ -54,8 +55,9 @@ export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent, answer:
     trigger: { kind: 'chat' as const },
     target: { kind: 'ai' as const, ...target },
   }
-  const integrationRow = await integrationStore.create(ctx, integration, answer).catch(rethrowWithAgentPaths)
-  return toAgent(ctx, await getAgentRow(ctx.db, integrationRow._id))
+  const { value, version } = await integrationStore.create(ctx, integration).catch(rethrowWithAgentPaths)
+  setEtag(answer, version)
+  return toAgent(ctx, await getAgentRow(ctx.db, value._id))
 }
 
 /** Changes the given fields, removes those that are null, and returns the agent. @throws 400, 404 AGENT_NOT_FOUND, 412 when the ETag is stale */
@@ -66,14 +68,15 @@ export async function change(ctx: Ctx, id: string, input: AgentChange, answer: H
     isAgent(before)
       ? { ...integrationFields, target: { ...withoutNulls({ ...before.target, ...target }), kind: 'ai' as const } }
       : notFound('agent')
-  await integrationStore.change(ctx, id, applyTo, answer).catch(rethrowWithAgentPaths)
+  const changed = integrationStore.change(ctx, id, applyTo, ifMatchOf(answer.request))
+  setEtag(answer, (await changed.catch(rethrowWithAgentPaths)).version)
   return toAgent(ctx, await getAgentRow(ctx.db, id))
 }
 
 /** Removes an agent. Its threads stay readable. @throws 404 AGENT_NOT_FOUND, 412 when the ETag is stale */
 export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   await getAgentRow(ctx.db, id)
-  return integrationStore.remove(ctx, id, answer)
+  return integrationStore.remove(ctx, id, ifMatchOf(answer.request))
 }
 
 /** Returns the active agents that the caller may use, newest first: all, or those with this id or name. */
