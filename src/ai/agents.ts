@@ -1,14 +1,15 @@
 import { and, desc, eq, or, type SQL } from 'drizzle-orm'
 import type { Ctx, PublicCtx } from '../accounts/context'
 import { connections } from '../connections/tables'
-import { etagOf, type HttpContext, setEtag } from '../core/etag'
+import { etagOf } from '../core/etag'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
+import type { IfMatch, ListPage, Versioned } from '../core/response-headers'
 import { isTrue, parseOptional } from '../core/shapes'
 import * as integrationStore from '../integrations/integrations'
 import { assertMayRun, mayRun } from '../integrations/permission'
 import { type IntegrationRow, integrations } from '../integrations/tables'
 import { type AiTarget, ECHO_SOURCE_ID } from '../integrations/targets/ai'
-import { type ListQuery, parsePage, respondWithFilteredPage } from '../storage/pagination'
+import { type ListQuery, mapItems, parsePage, readFilteredPage } from '../storage/pagination'
 import type { Db } from '../storage/port'
 import { cached } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
@@ -26,25 +27,24 @@ const agentCondition = and(eq(triggerKind, 'chat'), eq(targetKind, 'ai'))
 const isAgent = (row: IntegrationRow) => row.triggerKind === 'chat' && row.targetKind === 'ai'
 
 /** Returns a page of the agents that the caller may use, newest first. */
-export async function list(ctx: Ctx, query: ListQuery & { active?: string }, answer: HttpContext): Promise<Agent[]> {
+export async function list(ctx: Ctx, query: ListQuery & { active?: string }): Promise<ListPage<Agent>> {
   const page = parsePage(query, sortable)
   const where = and(agentCondition, parseOptional(query.active) ? eq(active, isTrue(query.active)) : undefined)
   const createQuery = () => ctx.db.select().from(integrations).where(where)
   const isUsable = (row: IntegrationRow) => mayRun(ctx, row)
-  const rows = await respondWithFilteredPage(answer, page, createQuery, (batch) => batch.filter(isUsable))
-  return rows.map((row) => toAgent(ctx, row as AgentRow))
+  const found = await readFilteredPage(page, createQuery, (batch) => batch.filter(isUsable))
+  return mapItems(found, (row) => toAgent(ctx, row as AgentRow))
 }
 
 /** Returns an agent that the caller may use. @throws 403 FORBIDDEN, 404 AGENT_NOT_FOUND */
-export async function get(ctx: Ctx, id: string, answer: HttpContext): Promise<Agent> {
+export async function get(ctx: Ctx, id: string): Promise<Versioned<Agent>> {
   const row = await getAgentRow(ctx.db, id)
   assertMayRun(ctx, row)
-  setEtag(answer, etagOf(row.version, row.updated))
-  return toAgent(ctx, row)
+  return toVersioned(ctx, row)
 }
 
 /** Creates an agent, which is stored as an integration, and returns it. @throws 400, also for unknown references */
-export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent, answer: HttpContext): Promise<Agent> {
+export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent): Promise<Versioned<Agent>> {
   const { integrationFields, target } = splitAgentInput({
     sourceId: sourceId ?? (await getDefaultSourceId(ctx.db)),
     ...input,
@@ -54,26 +54,26 @@ export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent, answer:
     trigger: { kind: 'chat' as const },
     target: { kind: 'ai' as const, ...target },
   }
-  const integrationRow = await integrationStore.create(ctx, integration, answer).catch(rethrowWithAgentPaths)
-  return toAgent(ctx, await getAgentRow(ctx.db, integrationRow._id))
+  const { value } = await integrationStore.create(ctx, integration).catch(rethrowWithAgentPaths)
+  return toVersioned(ctx, await getAgentRow(ctx.db, value._id))
 }
 
 /** Changes the given fields, removes those that are null, and returns the agent. @throws 400, 404 AGENT_NOT_FOUND, 412 when the ETag is stale */
-export async function change(ctx: Ctx, id: string, input: AgentChange, answer: HttpContext): Promise<Agent> {
+export async function change(ctx: Ctx, id: string, input: AgentChange, options: IfMatch): Promise<Versioned<Agent>> {
   await getAgentRow(ctx.db, id)
   const { integrationFields, target } = splitAgentInput(input)
   const applyTo = (before: IntegrationRow) =>
     isAgent(before)
       ? { ...integrationFields, target: { ...withoutNulls({ ...before.target, ...target }), kind: 'ai' as const } }
       : notFound('agent')
-  await integrationStore.change(ctx, id, applyTo, answer).catch(rethrowWithAgentPaths)
-  return toAgent(ctx, await getAgentRow(ctx.db, id))
+  await integrationStore.change(ctx, id, applyTo, options).catch(rethrowWithAgentPaths)
+  return toVersioned(ctx, await getAgentRow(ctx.db, id))
 }
 
 /** Removes an agent. Its threads stay readable. @throws 404 AGENT_NOT_FOUND, 412 when the ETag is stale */
-export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
+export async function remove(ctx: Ctx, id: string, options: IfMatch) {
   await getAgentRow(ctx.db, id)
-  return integrationStore.remove(ctx, id, answer)
+  return integrationStore.remove(ctx, id, options)
 }
 
 /** Returns the active agents that the caller may use, newest first: all, or those with this id or name. */
@@ -139,6 +139,11 @@ function rethrowWithAgentPaths(error: unknown): never {
   if (!fieldErrors.length) throw error
   return badRequest(...fieldErrors.map(({ path, message }) => ({ path: path.replace(/^\/target/, ''), message })))
 }
+
+const toVersioned = (ctx: Ctx, row: AgentRow): Versioned<Agent> => ({
+  value: toAgent(ctx, row),
+  version: etagOf(row.version, row.updated),
+})
 
 /** Serializes an agent. Only admins see its system prompt, its roles and its other settings. */
 function toAgent(

@@ -4,16 +4,10 @@ import type { Ctx } from '../accounts/context'
 import { boundWorkspaceCondition } from '../accounts/memberships/workspace-access'
 import { users } from '../accounts/tables'
 import { now, toIsoString } from '../core/clock'
-import type { HttpContext } from '../core/etag'
 import { notFound } from '../core/problem'
+import type { ListPage } from '../core/response-headers'
 import { isTrue, parseOptional, success } from '../core/shapes'
-import {
-  type GrowingListQuery,
-  parseNames,
-  parsePage,
-  readBoundedPage,
-  respondWithGrowingPage,
-} from '../storage/pagination'
+import { type GrowingListQuery, parseNames, parsePage, readBoundedPage, toGrowingListPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
 import { getUsableAgent } from './agents'
 import { expireThreadStores } from './knowledge/store-removal'
@@ -32,11 +26,7 @@ const sortable = { _id, integration, title, user, workspace, created, updated }
  * Returns a page of the caller's threads, newest first, without their messages. Admins see the threads of all users,
  * unless they set `bypassAdmin`.
  */
-export async function list(
-  { db, actor }: Ctx,
-  query: GrowingListQuery & ThreadFilters,
-  answer: HttpContext,
-): Promise<Thread[]> {
+export async function list({ db, actor }: Ctx, query: GrowingListQuery & ThreadFilters): Promise<ListPage<Thread>> {
   const requested = parsePage(query, sortable)
   const anyOf = (column: SQLiteColumn, names: string[] | undefined) => names && inArray(column, names)
   const where = and(
@@ -49,8 +39,7 @@ export async function list(
   const { page, rows } = await readBoundedPage(requested, () =>
     db.select().from(threads).where(and(where, requested.after)),
   )
-  return respondWithGrowingPage(
-    answer,
+  return toGrowingListPage(
     page,
     rows,
     () => db.$count(threads, where),

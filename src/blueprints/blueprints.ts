@@ -4,13 +4,14 @@ import type { Actor } from '../accounts/actors'
 import type { Ctx, PublicCtx } from '../accounts/context'
 import { hasPermission } from '../accounts/permissions'
 import { now, toIsoString } from '../core/clock'
-import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { assertIfMatch, etagOf } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
+import type { IfMatch, Versioned } from '../core/response-headers'
 import { success } from '../core/shapes'
 import { recordCreatedPath } from '../http/idempotency/claim'
 import { reserveQuota } from '../limits/quota-check'
 import { Conflict } from '../storage/errors'
-import { type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { bumpVersion, cached, writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
@@ -37,16 +38,12 @@ export function getModel(tenant: Tenant, key: string): Model | Promise<Model> {
 }
 
 /** Returns a page of the blueprints that are visible to the caller, by key. */
-export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
+export async function list(ctx: Ctx, query: ListQuery) {
   const page = parsePage(query, SORTABLE_COLUMNS, 'key')
   const visible = await listVisible(ctx, ...page.order)
   const pageModels = visible.slice(page.offset, page.offset + page.limit + 1)
-  return respondWithPage(
-    answer,
-    page,
-    await Promise.all(pageModels.map((model) => toBlueprint(ctx, model))),
-    async () => visible.length,
-  )
+  const shown = await Promise.all(pageModels.map((model) => toBlueprint(ctx, model)))
+  return toListPage(page, shown, async () => visible.length)
 }
 
 /** Returns the models of all blueprints that are visible to the caller. */
@@ -68,21 +65,21 @@ const SORTABLE_COLUMNS = {
 }
 
 /** Returns a blueprint. @throws 404, also when none of its rules applies to the caller */
-export async function get(ctx: PublicCtx, key: string, answer: HttpContext) {
+export async function get(ctx: PublicCtx, key: string) {
   const model = await getModel(ctx, key)
-  return maySee(model, ctx.actor) ? sendBlueprint(ctx, model, answer) : notFound('blueprint')
+  return maySee(model, ctx.actor) ? toVersionedBlueprint(ctx, model) : notFound('blueprint')
 }
 
 /** Creates a blueprint. @throws 400 with every error, 403 QUOTA_EXCEEDED, 409 BLUEPRINT_EXISTS */
-export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext) {
+export async function create(ctx: Ctx, input: NewBlueprint) {
   using reservation = await reserveQuota(ctx, 'blueprints', 1)
-  const created = await insert(ctx, input, answer)
+  const created = await insert(ctx, input)
   reservation?.keep()
   return created
 }
 
 /** Creates a blueprint that no quota counts. @throws 400 with every error, 409 BLUEPRINT_EXISTS */
-export async function insert(ctx: Ctx, input: NewBlueprint, answer: HttpContext) {
+export async function insert(ctx: Ctx, input: NewBlueprint) {
   const { key, name, description = '', ...definition } = input
   await validateNew(definition)
   const time = toIsoString(now())
@@ -110,7 +107,7 @@ export async function insert(ctx: Ctx, input: NewBlueprint, answer: HttpContext)
       throw new Problem(409, 'BLUEPRINT_EXISTS', `A blueprint "${key}" already exists.`, { cause: error })
     throw error
   })
-  return sendBlueprint(ctx, await getModel(ctx, key), answer)
+  return toVersionedBlueprint(ctx, await getModel(ctx, key))
 }
 
 /** Returns how many blueprints a tenant has. */
@@ -123,19 +120,18 @@ export async function validateNew(definition: Definition) {
 }
 
 /** Removes a blueprint, and with `force` also its entities. @throws 404, 409 BLUEPRINT_NOT_EMPTY, 412 when stale */
-export async function remove(ctx: Ctx, key: string, force: boolean, { request }: HttpContext) {
-  await assertUnchanged(ctx.db, key, request)
-  if (force) await removeWithEntities(ctx, key, request)
-  else await removeEmpty(ctx, key, request)
+export async function remove(ctx: Ctx, key: string, { force, ifMatch }: { force: boolean } & IfMatch) {
+  await assertUnchanged(ctx.db, key, ifMatch)
+  await (force ? removeWithEntities : removeEmpty)(ctx, key, ifMatch)
   return success
 }
 
-const removeEmpty = (ctx: Ctx, key: string, request: HttpContext['request']) =>
+const removeEmpty = (ctx: Ctx, key: string, ifMatch: IfMatch['ifMatch']) =>
   withReferences(ctx.db, (references) =>
     writeInvalidating(ctx, 'blueprints', async (tx) => {
       await assertReferencesCurrent(tx, references)
       // Another request may have changed or removed it meanwhile.
-      await assertUnchanged(tx, key, request)
+      await assertUnchanged(tx, key, ifMatch)
       const pointing = references.byTarget.get(key)?.find(({ blueprint }) => blueprint !== key)
       if (pointing) throw pointedToProblem(pointing.blueprint)
       await assertEmpty(tx, key)
@@ -144,11 +140,11 @@ const removeEmpty = (ctx: Ctx, key: string, request: HttpContext['request']) =>
   )
 
 /** Removes a blueprint together with its last entities, because others may create entities until then. */
-async function removeWithEntities(ctx: Ctx, key: string, request: HttpContext['request']) {
+async function removeWithEntities(ctx: Ctx, key: string, ifMatch: IfMatch['ifMatch']) {
   let isRemoved = false
   const removeRow = async (tx: Tx) => {
     if (isRemoved) return
-    await assertUnchanged(tx, key, request)
+    await assertUnchanged(tx, key, ifMatch)
     await tx.delete(blueprints).where(eq(blueprints.key, key))
     await bumpVersion(tx, 'blueprints')
     tx.afterCommit(() => {
@@ -169,10 +165,10 @@ export async function assertEmpty(db: Db, key: string) {
 }
 
 /** @throws 404, 412 when the blueprint has changed since the caller read it */
-async function assertUnchanged(db: Db, key: string, request: HttpContext['request']) {
+async function assertUnchanged(db: Db, key: string, ifMatch: IfMatch['ifMatch']) {
   const { version, updated } = blueprints
   const row = await db.select({ version, updated }).from(blueprints).where(eq(blueprints.key, key)).get()
-  assertIfMatch(request.headers.get('if-match'), row ? etagOf(row.version, row.updated) : notFound('blueprint'))
+  assertIfMatch(ifMatch, row ? etagOf(row.version, row.updated) : notFound('blueprint'))
 }
 
 const notEmptyProblem = (message: string) => new Problem(409, 'BLUEPRINT_NOT_EMPTY', message)
@@ -196,18 +192,14 @@ export async function assertTargetsExist(
 
 const maySee = (model: Model, actor: Actor | undefined) => isEditor(actor) || isVisibleTo(model, actor)
 
-/** Returns what the caller may see of a blueprint; for editors with the progress of its alteration. */
-export async function sendBlueprint(
-  ctx: PublicCtx,
-  model: Model,
-  answer: HttpContext,
-): Promise<Static<typeof Blueprint>> {
-  setEtag(answer, etagOf(model.version, model.updated))
-  const blueprint = await toBlueprint(ctx, model)
+/** Returns what the caller may see of a blueprint, and its version; for editors with the progress of its alteration. */
+export async function toVersionedBlueprint(ctx: PublicCtx, model: Model): Promise<Versioned<Static<typeof Blueprint>>> {
+  const version = etagOf(model.version, model.updated)
+  const value = await toBlueprint(ctx, model)
   const row = model.alteration && isEditor(ctx.actor) ? await findAlterationRow(ctx, model.key) : undefined
-  if (!row) return blueprint
+  if (!row) return { value, version }
   const { state, done, total, since, problem } = row
-  return { ...blueprint, alteration: { state, done, total, since, ...(problem && { problem }) } }
+  return { value: { ...value, alteration: { state, done, total, since, ...(problem && { problem }) } }, version }
 }
 
 const isEditor = (actor: Actor | undefined) => !!actor && hasPermission(actor, 'editor')

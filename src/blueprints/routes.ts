@@ -1,10 +1,11 @@
 import { Elysia, status, t } from 'elysia'
 import type { Ctx } from '../accounts/context'
 import { guard } from '../accounts/guard'
-import type { HttpContext } from '../core/etag'
 import { ProblemShape } from '../core/problem'
+import { type HttpContext, ifMatchOf, sendPage, sendVersioned } from '../core/response-headers'
 import { flag, isTrue, SuccessShape } from '../core/shapes'
 import { listQuery } from '../storage/pagination'
+import { disableIdleTimeout } from '../tenancy/client-connection'
 import * as blueprints from './blueprints'
 import { explain } from './explain'
 import { listIndexes } from './index-list'
@@ -27,6 +28,7 @@ const blueprintResponse = { 200: Blueprint, 404: ProblemShape }
 /** Returns a new object for each route, because Elysia mutates it. */
 const updateRoute = (operationId: string) =>
   ({
+    beforeHandle: ({ request }: { request: Request }) => disableIdleTimeout(request),
     can: 'editor',
     params: keyParams,
     query: t.Object({ dryRun: flag }),
@@ -45,11 +47,11 @@ async function handleUpdate(
   key: string,
   { dryRun }: { dryRun?: string },
   body: BlueprintChange,
-  answer: HttpContext,
+  { request, set }: HttpContext,
 ) {
-  if (isTrue(dryRun)) return changes.dryRun(ctx, key, body, answer)
-  const result = await changes.update(ctx, key, body, answer)
-  return status(result.status, result.body)
+  if (isTrue(dryRun)) return changes.dryRun(ctx, key, body, ifMatchOf(request))
+  const { isUnderWay, ...blueprint } = await changes.update(ctx, key, body, ifMatchOf(request))
+  return status(isUnderWay ? 202 : 200, await sendVersioned(set, blueprint))
 }
 
 const sourceResponse = (description: string) => ({
@@ -59,7 +61,7 @@ const sourceResponse = (description: string) => ({
 
 export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['blueprints'] })
   .use(guard('blueprints'))
-  .get('/', ({ ctx, query, request, set }) => blueprints.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, blueprints.list(ctx, query)), {
     can: 'user',
     query: t.Object(listQuery),
     response: t.Array(Blueprint),
@@ -83,7 +85,7 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
       responses: { 200: sourceResponse('The source code of the client') },
     },
   })
-  .get('/:key', ({ ctx, params, request, set }) => blueprints.get(ctx, params.key, { request, set }), {
+  .get('/:key', ({ ctx, params, set }) => sendVersioned(set, blueprints.get(ctx, params.key)), {
     can: 'user',
     params: keyParams,
     response: blueprintResponse,
@@ -112,7 +114,7 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
         'The fields that have an index, and why. Most fields get one when a query of many entities first filters or sorts by them, and lose it when no query has used it for 30 days.',
     },
   })
-  .post('/', async ({ ctx, body, request, set }) => status(201, await blueprints.create(ctx, body, { request, set })), {
+  .post('/', async ({ ctx, body, set }) => status(201, await sendVersioned(set, blueprints.create(ctx, body))), {
     can: 'editor',
     addsData: true,
     body: NewBlueprint,
@@ -131,7 +133,8 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
   )
   .delete(
     '/:key',
-    ({ ctx, params, query, request, set }) => blueprints.remove(ctx, params.key, isTrue(query.force), { request, set }),
+    ({ ctx, params, query, request }) =>
+      blueprints.remove(ctx, params.key, { force: isTrue(query.force), ...ifMatchOf(request) }),
     {
       can: 'editor',
       params: keyParams,

@@ -1,14 +1,14 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
-import { assertIfMatch, etagOf, type HttpContext } from '../core/etag'
+import { assertIfMatch, etagOf } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
+import type { IfMatch } from '../core/response-headers'
 import { assertQuotaLeft } from '../limits/quota-check'
 import type { Tx } from '../storage/port'
 import { invalidate, writeInvalidating } from '../tenancy/cache'
-import { disableIdleTimeout } from '../tenancy/client-connection'
 import type { Tenant } from '../tenancy/tenants'
-import { assertTargetsExist, getModel, sendBlueprint } from './blueprints'
+import { assertTargetsExist, getModel, toVersionedBlueprint } from './blueprints'
 import { initialProgress } from './cutover'
 import { validateDefinition } from './definition-validation'
 import { type DryRunReport, entityStore } from './entity-store'
@@ -31,44 +31,40 @@ import { alterations, blueprints } from './tables'
 const MAX_UPDATE_WAIT_MS = 20_000 // how long a request waits for the preparation, which then goes on
 
 /**
- * Changes the fields in `input`. When entities must be altered, the change comes into force for all of them at one
- * moment: within 20 s (200), or as soon as they are prepared (202).
+ * Changes the fields in `input`, and returns the blueprint. When entities must be altered, the change comes into force
+ * for all of them at one moment: within 20 s, or as soon as they are prepared (`isUnderWay`).
  * @throws 400, 403 QUOTA_EXCEEDED when it adds fields, 404, 409 with the problems of existing entities, 412 when stale
  */
-export async function update(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext) {
-  const intent = await resolveIntent(ctx, key, input, answer)
+export async function update(ctx: Ctx, key: string, input: BlueprintChange, options: IfMatch) {
+  const intent = await resolveIntent(ctx, key, input, options)
   if (isLarger(intent.alteration.definition, intent.before.definition)) await assertQuotaLeft(ctx, 'storage')
   if (!intent.alteration.needsBackfill) {
     await applyImmediately(ctx, intent)
-    return { status: 200 as const, body: await sendBlueprint(ctx, await getModel(ctx, key), answer) }
+    return { ...(await toVersionedBlueprint(ctx, await getModel(ctx, key))), isUnderWay: false }
   }
   const { problems } = await surveyChange(ctx, intent)
   if (problems.length) throw toProblem(toChangeError(problems))
   const form = await startAlteration(ctx, intent)
   if (form) entityStore().resumeAlteration(ctx, key)
-  const inForce = !form || (await waitForCutover(ctx, key, form))
-  return {
-    status: inForce ? (200 as const) : (202 as const),
-    body: await sendBlueprint(ctx, await getModel(ctx, key), answer),
-  }
+  const isUnderWay = !!form && !(await waitForCutover(ctx, key, form))
+  return { ...(await toVersionedBlueprint(ctx, await getModel(ctx, key))), isUnderWay }
 }
 
 /** Returns what a change would do to the existing entities. @throws 400, 404, 412 when stale */
-export async function dryRun(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext) {
-  const intent = await resolveIntent(ctx, key, input, answer)
+export async function dryRun(ctx: Ctx, key: string, input: BlueprintChange, options: IfMatch = {}) {
+  const intent = await resolveIntent(ctx, key, input, options)
   return { dryRun: true as const, ...(await surveyChange(ctx, intent)) }
 }
 
 /** A requested change, and its effect on entities. The fields of its definition may contain `renamedFrom`. */
 type Intent = { before: BlueprintRow; change: Omit<PendingChange, 'numbers'>; alteration: SchemaDiff }
 
-async function resolveIntent(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext): Promise<Intent> {
+async function resolveIntent(ctx: Ctx, key: string, input: BlueprintChange, { ifMatch }: IfMatch): Promise<Intent> {
   const { name, description, ...parts } = input
-  disableIdleTimeout(answer.request)
   let validated: Definition | undefined
   for (const until = performance.now() + MAX_UPDATE_WAIT_MS; ; ) {
     const before = (await findBlueprintRow(ctx, key)) ?? notFound('blueprint')
-    assertIfMatch(answer.request.headers.get('if-match'), etagOf(before.version, before.updated))
+    assertIfMatch(ifMatch, etagOf(before.version, before.updated))
     const wanted: Definition = { ...applyRenames(before.definition, parts.fields), ...parts }
     const alteration = diffDefinitions(before.definition, wanted)
     // Validation may take a second, which a long wait must not repeat.

@@ -1,11 +1,12 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
-import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { assertIfMatch, etagOf } from '../core/etag'
 import { badRequest, Problem } from '../core/problem'
+import type { IfMatch, ListPage, Versioned } from '../core/response-headers'
 import { parseOptional, success } from '../core/shapes'
 import { deleteSecrets, type Vault, withVault } from '../platform/vault/vault'
-import { type ListQuery, parseNames, parsePage, respondWithFilteredPage } from '../storage/pagination'
+import { type ListQuery, parseNames, parsePage, readFilteredPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
 import { assertUnused } from './connection-users'
@@ -27,7 +28,7 @@ type Row = typeof connections.$inferSelect
 type Filters = { kind?: string; name?: string; labels?: string }
 
 /** Returns a page of connections without their secrets, newest first. @throws 400 */
-export async function list({ db }: Ctx, query: ListQuery & Filters, answer: HttpContext) {
+export async function list({ db }: Ctx, query: ListQuery & Filters): Promise<ListPage<Connection>> {
   const page = parsePage(query, sortable)
   const [kinds, labels, wantedName] = [
     parseNames(query.kind, 'kind'),
@@ -37,13 +38,12 @@ export async function list({ db }: Ctx, query: ListQuery & Filters, answer: Http
   const where = and(kinds && inArray(kind, kinds as KindName[]), wantedName ? eq(name, wantedName) : undefined)
   const createQuery = () => db.select().from(connections).where(where)
   const hasWantedLabel = (row: Row) => !labels || row.labels.some((label) => labels.includes(label))
-  const rows = await respondWithFilteredPage(answer, page, createQuery, (batch) => batch.filter(hasWantedLabel))
-  return toConnections(db, rows)
+  const { items, ...others } = await readFilteredPage(page, createQuery, (batch) => batch.filter(hasWantedLabel))
+  return { ...others, items: await toConnections(db, items) }
 }
 
 /** Returns a connection without its secrets. @throws 404 INTEGRATION_SOURCE_NOT_FOUND */
-export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
-  toConnectionWithEtag(db, await getConnection(db, id), answer)
+export const get = async ({ db }: Ctx, id: string) => toVersionedConnection(db, await getConnection(db, id))
 
 /** Checks a connection as it would be stored. @throws 400 when it is not valid for its kind */
 export function validate(
@@ -56,7 +56,7 @@ export function validate(
 }
 
 /** Creates a connection. @throws 400 when it is not valid for its kind, 409 TOO_MANY_INTEGRATION_SOURCES */
-export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: NewConnection, answer: HttpContext) {
+export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: NewConnection) {
   const [metadata, authentication] = [mergeValues({}, input.metadata), mergeValues({}, input.authentication)]
   assertValidDraft({ kind, metadata, authentication })
   assertAllowedUrls(listUrls(metadata))
@@ -72,13 +72,13 @@ export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: Ne
     await tx.insert(connections).values(row)
     await storeSecrets(tx, vault, row._id, authentication)
   })
-  return toConnectionWithEtag(ctx.db, row, answer)
+  return toVersionedConnection(ctx.db, row)
 }
 
 /** Changes the fields in `input`, and the keys in its metadata and authentication. @throws 400, 404, 412 when stale */
-export async function change(ctx: Ctx, id: string, input: ConnectionChange, answer: HttpContext) {
+export async function change(ctx: Ctx, id: string, input: ConnectionChange, options: IfMatch) {
   const after = await writeWithSecrets(ctx, async (tx, vault) => {
-    const before = await getForUpdate(tx, id, answer)
+    const before = await getForUpdate(tx, id, options)
     if (input.kind !== undefined && input.kind !== before.kind)
       badRequest({
         path: '/kind',
@@ -95,13 +95,13 @@ export async function change(ctx: Ctx, id: string, input: ConnectionChange, answ
     await storeSecrets(tx, vault, id, authentication)
     return row
   })
-  return toConnectionWithEtag(ctx.db, after, answer)
+  return toVersionedConnection(ctx.db, after)
 }
 
 /** Removes a connection and its secrets. @throws 404, 409 INTEGRATION_SOURCE_IN_USE, 412 when stale */
-export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
+export async function remove(ctx: Ctx, id: string, options: IfMatch) {
   await writeInvalidating(ctx, 'connections', async (tx) => {
-    await getForUpdate(tx, id, answer)
+    await getForUpdate(tx, id, options)
     await assertUnused(tx, id)
     await tx.delete(connections).where(eq(_id, id))
     await deleteSecrets(tx, VAULT_PURPOSE, id)
@@ -123,16 +123,16 @@ const listUrls = ({ url, apiUrl }: Row['metadata']) => [
 ]
 
 /** Returns the connection. @throws 404, 412 when it has changed since the caller read it */
-async function getForUpdate(db: Pick<Db, 'select'>, id: string, { request }: HttpContext) {
+async function getForUpdate(db: Pick<Db, 'select'>, id: string, { ifMatch }: IfMatch) {
   const row = await getConnection(db, id)
-  assertIfMatch(request.headers.get('if-match'), etagOf(row.version, row.updated))
+  assertIfMatch(ifMatch, etagOf(row.version, row.updated))
   return row
 }
 
-async function toConnectionWithEtag(db: Pick<Db, 'select'>, row: Row, answer: HttpContext): Promise<Connection> {
-  setEtag(answer, etagOf(row.version, row.updated))
-  return (await toConnections(db, [row]))[0]!
-}
+const toVersionedConnection = async (db: Pick<Db, 'select'>, row: Row): Promise<Versioned<Connection>> => ({
+  value: (await toConnections(db, [row]))[0]!,
+  version: etagOf(row.version, row.updated),
+})
 
 /** Returns connections as clients see them. */
 async function toConnections(db: Pick<Db, 'select'>, rows: Row[]): Promise<Connection[]> {

@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { ifMatchOf, sendPage, sendVersioned } from '../core/response-headers'
 import { IdParams, SuccessShape } from '../core/shapes'
 import * as connections from './connections'
 import { Connection, ConnectionChange, ConnectionDraft, ConnectionList, NewConnection, Status } from './shapes'
@@ -11,46 +12,52 @@ const changeResponses = { 200: Connection, 404: ProblemShape, 412: ProblemShape 
 /** Connections to other servers, which the API calls integration sources. */
 export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tags: ['integrations'] })
   .use(guard('integrations'))
-  .get('/', ({ ctx, query, request, set }) => connections.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, connections.list(ctx, query)), {
     can: 'privileged',
     query: ConnectionList,
     response: t.Array(Connection),
     detail: { operationId: 'listIntegrationSources', summary: 'List integration sources' },
   })
-  .get('/:id', ({ ctx, params, request, set }) => connections.get(ctx, params.id, { request, set }), {
+  .get('/:id', ({ ctx, params, set }) => sendVersioned(set, connections.get(ctx, params.id)), {
     can: 'privileged',
     params: IdParams,
     response: { 200: Connection, 404: ProblemShape },
     detail: { operationId: 'getIntegrationSource', summary: 'Get an integration source' },
   })
-  .post(
-    '/',
-    async ({ ctx, body, request, set }) => status(201, await connections.create(ctx, body, { request, set })),
+  .post('/', async ({ ctx, body, set }) => status(201, await sendVersioned(set, connections.create(ctx, body))), {
+    can: 'privileged',
+    addsData: true,
+    body: NewConnection,
+    response: { 201: Connection, 409: ProblemShape },
+    detail: { operationId: 'createIntegrationSource', summary: 'Create an integration source' },
+  })
+  .put(
+    '/:id',
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, connections.change(ctx, params.id, body, ifMatchOf(request))),
     {
       can: 'privileged',
-      addsData: true,
-      body: NewConnection,
-      response: { 201: Connection, 409: ProblemShape },
-      detail: { operationId: 'createIntegrationSource', summary: 'Create an integration source' },
+      changesData: true,
+      params: IdParams,
+      body: ConnectionChange,
+      response: changeResponses,
+      detail: { operationId: 'updateIntegrationSource', summary: 'Update an integration source' },
     },
   )
-  .put('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
-    can: 'privileged',
-    changesData: true,
-    params: IdParams,
-    body: ConnectionChange,
-    response: changeResponses,
-    detail: { operationId: 'updateIntegrationSource', summary: 'Update an integration source' },
-  })
-  .patch('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
-    can: 'privileged',
-    changesData: true,
-    params: IdParams,
-    body: ConnectionChange,
-    response: changeResponses,
-    detail: { operationId: 'patchIntegrationSource', summary: 'Update an integration source' },
-  })
-  .delete('/:id', ({ ctx, params, request, set }) => connections.remove(ctx, params.id, { request, set }), {
+  .patch(
+    '/:id',
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, connections.change(ctx, params.id, body, ifMatchOf(request))),
+    {
+      can: 'privileged',
+      changesData: true,
+      params: IdParams,
+      body: ConnectionChange,
+      response: changeResponses,
+      detail: { operationId: 'patchIntegrationSource', summary: 'Update an integration source' },
+    },
+  )
+  .delete('/:id', ({ ctx, params, request }) => connections.remove(ctx, params.id, ifMatchOf(request)), {
     can: 'privileged',
     params: IdParams,
     response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },

@@ -47,7 +47,7 @@ export function sendSecret<Value>({ headers }: HttpContext['set'], value: Value)
 }
 
 function toNextLink(url: string, changes: NonNullable<ListPage<unknown>['next']>) {
-  const [path = '', search] = url.slice(url.indexOf('/', 8)).split('?')
+  const [path = '', search] = url.slice(url.indexOf('/', 8)).split(/\?(.*)/s)
   const next = new URLSearchParams(search)
   for (const [name, value] of Object.entries(changes))
     if (value === undefined) next.delete(name)

@@ -111,8 +111,7 @@ export async function createDemo(port: number, invocation: string): Promise<stri
   }
   const ctx = { ...tenant, actor }
   const request = new Request('http://localhost/')
-  const httpContext = { request, set: { headers: {} } }
-  for (const blueprint of [companies, contacts]) await blueprints.create(ctx, blueprint, httpContext)
+  for (const blueprint of [companies, contacts]) await blueprints.create(ctx, blueprint)
   for (let n = 0; n < companyNames.length; n++) await entities.create(ctx, 'companies', makeCompany(n), request)
   await Promise.all(
     Array.from({ length: CONTACT_COUNT }, (_, n) => entities.create(ctx, 'contacts', makeContact(n), request)),

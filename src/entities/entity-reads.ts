@@ -14,11 +14,8 @@ export const entityReads = {
   get: async (ctx, request, [key, identifier]) => get(ctx, key!, identifier!, request),
   export: (ctx, request, [key]) => exportAll(ctx, key!, request),
   count: async (ctx, request, [key]) => Response.json(await count(ctx, key!, request)),
-  async groups(ctx, request, [key, by, needs]) {
-    const headers: Record<string, string> = {}
-    const groups = await readGroups(ctx, key!, { request, set: { headers } }, { by, needs } as ParameterNames)
-    return Response.json(groups, { headers })
-  },
+  groups: async (ctx, request, [key, by, needs]) =>
+    Response.json(await readGroups(ctx, key!, request, { by, needs } as ParameterNames)),
   words: async (ctx, _request, args) => Response.json(await readWordsHere(ctx, args)),
 } satisfies Record<string, EntityRead>
 

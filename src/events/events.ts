@@ -3,10 +3,10 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/context'
 import { config } from '../config'
 import { DAY_MS, isIsoDate, now, parseIsoDateTime, toIsoString } from '../core/clock'
-import type { HttpContext } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
 import { parseList } from '../core/query-lists'
+import type { ListPage } from '../core/response-headers'
 import { parseOptional } from '../core/shapes'
 import { startOfInterval, type TimeZone } from '../core/time-zone'
 import { readFairly } from '../entities/query/fair-reads'
@@ -16,7 +16,7 @@ import { events } from '../jobs/tables'
 import type { Lease } from '../jobs/with-lease'
 import { resolveTimeZone } from '../platform/settings/app-settings'
 import { conditionAfter, toCursor } from '../storage/keyset'
-import { applyPage, type GrowingListQuery, type Page, parsePage, respondWithGrowingPage } from '../storage/pagination'
+import { applyPage, type GrowingListQuery, type Page, parsePage, toGrowingListPage } from '../storage/pagination'
 import type { Db } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import { CALLER_EVENT } from './known-events'
@@ -36,18 +36,18 @@ const { _id, source, kind, eventName, user, workspace, created } = events
 const SORTABLE_COLUMNS = { _id, source, kind, eventName, created }
 
 /** Returns a page of events, newest first. @throws 400, 503 BUSY */
-export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: HttpContext): Promise<Event[]> {
+export async function list(ctx: Ctx, query: Filters & GrowingListQuery, request: Request): Promise<ListPage<Event>> {
   const page = parsePage(query, SORTABLE_COLUMNS)
   const zone = await resolveEventZone(ctx, query)
   if (parseOptional(query.search))
-    return readFairly(ctx, answer.request, async (db) => {
+    return readFairly(ctx, request, async (db) => {
       const { rows, total } = await searchPage(db, query, page, zone)
-      return respondWithGrowingPage(answer, page, rows, async () => total, toPublicEvent)
+      return toGrowingListPage(page, rows, async () => total, toPublicEvent)
     })
   const { db } = ctx
   const where = toCondition(query, zone)
   const rows = await applyPage(page, db.select().from(events).where(and(where, page.after)))
-  return respondWithGrowingPage(answer, page, rows, () => db.$count(events, where), toPublicEvent)
+  return toGrowingListPage(page, rows, () => db.$count(events, where), toPublicEvent)
 }
 
 /** Returns the zone of the days of a request. @throws 400 for an unknown one */

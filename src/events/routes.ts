@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { sendPage } from '../core/response-headers'
 import { IdParams, SuccessShape } from '../core/shapes'
 import { sumEvents } from './aggregate'
 import * as records from './events'
@@ -21,7 +22,7 @@ import {
 
 const recordRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
   .use(guard('events'))
-  .get('/', ({ ctx, query, request, set }) => records.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, records.list(ctx, query, request)), {
     can: 'curator',
     query: EventList,
     response: t.Array(Event),

@@ -2,12 +2,11 @@ import { and, eq, gte, lt, not, sql } from 'drizzle-orm'
 import type { Actor } from '../accounts/actors'
 import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
-import type { HttpContext } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
 import { parseFlag, parseOptional, success } from '../core/shapes'
 import { isNamedSql, listFileUses } from '../entities/file-references'
 import { assertQuotaLeft, reserveQuota } from '../limits/quota-check'
-import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
+import { applyPage, type GrowingListQuery, parsePage, toGrowingListPage } from '../storage/pagination'
 import type { Tenant } from '../tenancy/tenants'
 import { type FileRow, findFile, getOwnFile, getReadableFile } from './access'
 import { storeContent } from './contents'
@@ -29,7 +28,7 @@ const MAX_SHOWN_USES = 10
 type Filters = { name?: string; type?: string; owner?: string }
 
 /** Returns a page of the caller's files, or of all for admins; newest first. @throws 400 */
-export async function list({ db, actor }: Ctx, query: GrowingListQuery & Filters, answer: HttpContext) {
+export async function list({ db, actor }: Ctx, query: GrowingListQuery & Filters) {
   const page = parsePage(query, sortable)
   const [wantedName, wantedOwner] = [parseOptional(query.name), parseOptional(query.owner)]
   const where = and(
@@ -40,7 +39,7 @@ export async function list({ db, actor }: Ctx, query: GrowingListQuery & Filters
     toTypeCondition(parseOptional(query.type)),
   )
   const rows = await applyPage(page, db.select().from(files).where(and(where, page.after)))
-  return respondWithGrowingPage(answer, page, rows, () => db.$count(files, where), toStoredFile)
+  return toGrowingListPage(page, rows, () => db.$count(files, where), toStoredFile)
 }
 
 function toTypeCondition(wanted: string | undefined) {

@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard, streamGuard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { sendPage } from '../core/response-headers'
 import { IdParams, SuccessShape } from '../core/shapes'
 import { download } from './download'
 import * as files from './files'
@@ -49,7 +50,7 @@ export const fileRoutes = [
   uploadRoutes,
   new Elysia({ prefix: '/files', tags: ['files'] })
     .use(guard('files'))
-    .get('/', ({ ctx, query, request, set }) => files.list(ctx, query, { request, set }), {
+    .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, files.list(ctx, query)), {
       can: 'user',
       query: FileList,
       response: t.Array(StoredFile),

@@ -2,20 +2,15 @@ import { and, eq, inArray, or } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
-import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { assertIfMatch, etagOf } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
+import type { IfMatch } from '../core/response-headers'
 import { isTrue, parseOptional, success } from '../core/shapes'
 import { listPatternWarnings } from '../events/pattern-warnings'
 import { lastEventSeq } from '../jobs/event-dispatcher'
 import { deleteQueued } from '../jobs/queue'
-import {
-  type GrowingListQuery,
-  parseNames,
-  parsePage,
-  readBoundedPage,
-  respondWithGrowingPage,
-} from '../storage/pagination'
+import { type GrowingListQuery, parseNames, parsePage, readBoundedPage, toGrowingListPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { writeInvalidating } from '../tenancy/cache'
 import { toRunOrderingKey } from './run-job'
@@ -32,13 +27,13 @@ const { _id, name, active, triggerKind, targetKind, source, plugin, user, create
 const sortable = { _id, name, active, 'trigger.kind': triggerKind, 'target.kind': targetKind, created, updated }
 
 /** Returns a page of integrations, newest first. @throws 400 */
-export async function list({ db }: Ctx, query: Filters & GrowingListQuery, answer: HttpContext) {
+export async function list({ db }: Ctx, query: Filters & GrowingListQuery) {
   const requested = parsePage(query, sortable)
   const where = buildFilter(query)
   const { page, rows } = await readBoundedPage(requested, () =>
     db.select().from(integrations).where(and(where, requested.after)),
   )
-  return respondWithGrowingPage(answer, page, rows, () => db.$count(integrations, where), toIntegration)
+  return toGrowingListPage(page, rows, () => db.$count(integrations, where), toIntegration)
 }
 
 function buildFilter(query: Filters) {
@@ -59,18 +54,13 @@ function buildFilter(query: Filters) {
 }
 
 /** Returns an integration. @throws 404 INTEGRATION_NOT_FOUND */
-export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
-  withWarnings({ db }, await getIntegration(db, id), answer)
+export const get = async ({ db }: Ctx, id: string) => toVersioned({ db }, await getIntegration(db, id))
 
 /**
  * Creates an integration, which receives events from now on.
  * @throws 400, also for missing references, 409 TOO_MANY_INTEGRATIONS
  */
-export async function create(
-  ctx: Ctx,
-  { name = null, active = true, guest = false, ...input }: NewIntegration,
-  answer: HttpContext,
-) {
+export async function create(ctx: Ctx, { name = null, active = true, guest = false, ...input }: NewIntegration) {
   const { roles = [], workspaceRoles = [], plugin = null } = input
   const [trigger, target, time] = [parseTrigger(input.trigger), parseTarget(input.target), toIsoString(now())]
   const row = await writeInvalidating(ctx, 'integrations', async (tx) => {
@@ -90,7 +80,7 @@ export async function create(
     await reschedule(ctx, tx, row)
     return row
   })
-  return withWarnings(ctx, row, answer)
+  return toVersioned(ctx, row)
 }
 
 /**
@@ -102,10 +92,10 @@ export async function change(
   ctx: Ctx,
   id: string,
   changes: IntegrationChange | ((before: IntegrationRow) => IntegrationChange),
-  answer: HttpContext,
+  options: IfMatch,
 ) {
   const row = await writeInvalidating(ctx, 'integrations', async (tx) => {
-    const before = await getForUpdate(tx, id, answer)
+    const before = await getForUpdate(tx, id, options)
     const input = typeof changes === 'function' ? changes(before) : changes
     const trigger = input.trigger ? parseTrigger(input.trigger) : before.trigger
     const target = input.target ? parseTarget(input.target) : before.target
@@ -129,13 +119,13 @@ export async function change(
     await reschedule(ctx, tx, after)
     return after
   })
-  return withWarnings(ctx, row, answer)
+  return toVersioned(ctx, row)
 }
 
 /** Removes an integration and its queued runs. @throws 404, 409 INTEGRATION_IN_USE, 412 when stale */
-export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
+export async function remove(ctx: Ctx, id: string, options: IfMatch) {
   await writeInvalidating(ctx, 'integrations', async (tx) => {
-    const row = await getForUpdate(tx, id, answer)
+    const row = await getForUpdate(tx, id, options)
     await assertNotOffered(tx, id)
     await tx.delete(integrations).where(eq(_id, id))
     await deleteQueued(tx, toRunOrderingKey(id))
@@ -199,24 +189,24 @@ export const getIntegration = async (db: Pick<Db, 'select'>, id: string): Promis
   (await db.select().from(integrations).where(eq(_id, id)).get()) ?? notFound('integration')
 
 /** Returns the integration. @throws 404, 412 when it has changed since the caller read it */
-async function getForUpdate(db: Pick<Db, 'select'>, id: string, { request }: HttpContext) {
+async function getForUpdate(db: Pick<Db, 'select'>, id: string, { ifMatch }: IfMatch) {
   const row = await getIntegration(db, id)
-  assertIfMatch(request.headers.get('if-match'), etagOf(row.version, row.updated))
+  assertIfMatch(ifMatch, etagOf(row.version, row.updated))
   return row
 }
 
 const PATTERN_PATHS = { source: '/trigger/source', kind: '/trigger/eventKind', eventName: '/trigger/eventName' }
 
-/** Returns an integration with its ETag, and with a warning if nothing records the events that it waits for. */
-async function withWarnings(ctx: Pick<Ctx, 'db'>, row: IntegrationRow, answer: HttpContext) {
-  setEtag(answer, etagOf(row.version, row.updated))
-  const { trigger } = row
+/** Returns an integration and its version, with a warning if nothing records the events that it waits for. */
+async function toVersioned(ctx: Pick<Ctx, 'db'>, row: IntegrationRow) {
+  const { trigger, version, updated } = row
   const patterns =
     trigger.kind === 'event'
       ? [{ source: trigger.source, kind: trigger.eventKind, eventName: trigger.eventName, paths: PATTERN_PATHS }]
       : []
   const warnings = await listPatternWarnings(ctx, patterns)
-  return { ...toIntegration(row), ...(warnings.length && { warnings }) }
+  const value = { ...toIntegration(row), ...(warnings.length && { warnings }) }
+  return { value, version: etagOf(version, updated) }
 }
 
 const toIntegration = ({

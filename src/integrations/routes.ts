@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard, streamGuard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { ifMatchOf, sendPage, sendSecret, sendVersioned } from '../core/response-headers'
 import { IdParams, SuccessShape } from '../core/shapes'
 import * as integrations from './integrations'
 import * as runs from './runs'
@@ -21,7 +22,7 @@ const changeResponses = { 200: Integration, 404: ProblemShape, 412: ProblemShape
 
 const adminRoutes = new Elysia({ prefix: '/integrations', tags: ['integrations'] })
   .use(guard('integrations'))
-  .get('/', ({ ctx, query, request, set }) => integrations.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, integrations.list(ctx, query)), {
     can: 'privileged',
     query: IntegrationList,
     response: t.Array(Integration),
@@ -37,56 +38,67 @@ const adminRoutes = new Elysia({ prefix: '/integrations', tags: ['integrations']
     response: DueTimes,
     detail: { operationId: 'listDueTimes', summary: 'List the next times of a schedule' },
   })
-  .get('/:id', ({ ctx, params, request, set }) => integrations.get(ctx, params.id, { request, set }), {
+  .get('/:id', ({ ctx, params, set }) => sendVersioned(set, integrations.get(ctx, params.id)), {
     can: 'privileged',
     params: IdParams,
     response: { 200: Integration, 404: ProblemShape },
     detail: { operationId: 'getIntegration', summary: 'Get an integration' },
   })
-  .post(
-    '/',
-    async ({ ctx, body, request, set }) => status(201, await integrations.create(ctx, body, { request, set })),
+  .post('/', async ({ ctx, body, set }) => status(201, await sendVersioned(set, integrations.create(ctx, body))), {
+    can: 'privileged',
+    addsData: true,
+    body: NewIntegration,
+    response: { 201: Integration, 409: ProblemShape },
+    detail: { operationId: 'createIntegration', summary: 'Create an integration' },
+  })
+  .put(
+    '/:id',
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, integrations.change(ctx, params.id, body, ifMatchOf(request))),
     {
       can: 'privileged',
-      addsData: true,
-      body: NewIntegration,
-      response: { 201: Integration, 409: ProblemShape },
-      detail: { operationId: 'createIntegration', summary: 'Create an integration' },
+      changesData: true,
+      params: IdParams,
+      body: IntegrationChange,
+      response: changeResponses,
+      detail: { operationId: 'updateIntegration', summary: 'Update an integration' },
     },
   )
-  .put('/:id', ({ ctx, params, body, request, set }) => integrations.change(ctx, params.id, body, { request, set }), {
-    can: 'privileged',
-    changesData: true,
-    params: IdParams,
-    body: IntegrationChange,
-    response: changeResponses,
-    detail: { operationId: 'updateIntegration', summary: 'Update an integration' },
-  })
-  .patch('/:id', ({ ctx, params, body, request, set }) => integrations.change(ctx, params.id, body, { request, set }), {
-    can: 'privileged',
-    changesData: true,
-    params: IdParams,
-    body: IntegrationChange,
-    response: changeResponses,
-    detail: { operationId: 'patchIntegration', summary: 'Update an integration' },
-  })
-  .delete('/:id', ({ ctx, params, request, set }) => integrations.remove(ctx, params.id, { request, set }), {
+  .patch(
+    '/:id',
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, integrations.change(ctx, params.id, body, ifMatchOf(request))),
+    {
+      can: 'privileged',
+      changesData: true,
+      params: IdParams,
+      body: IntegrationChange,
+      response: changeResponses,
+      detail: { operationId: 'patchIntegration', summary: 'Update an integration' },
+    },
+  )
+  .delete('/:id', ({ ctx, params, request }) => integrations.remove(ctx, params.id, ifMatchOf(request)), {
     can: 'privileged',
     params: IdParams,
     response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
     detail: { operationId: 'deleteIntegration', summary: 'Delete an integration' },
   })
-  .get('/:id/runs', ({ ctx, params, query, request, set }) => runs.list(ctx, params.id, query, { request, set }), {
-    can: 'privileged',
-    params: IdParams,
-    query: RunList,
-    response: { 200: t.Array(Run), 404: ProblemShape },
-    detail: {
-      operationId: 'listIntegrationRuns',
-      summary: 'List pending and failed runs',
-      description: 'Runs that wait, are retried, or have failed for good.',
+  .get(
+    '/:id/runs',
+    ({ ctx, params, query, request, set }) =>
+      sendSecret(set, sendPage({ request, set }, runs.list(ctx, params.id, query))),
+    {
+      can: 'privileged',
+      params: IdParams,
+      query: RunList,
+      response: { 200: t.Array(Run), 404: ProblemShape },
+      detail: {
+        operationId: 'listIntegrationRuns',
+        summary: 'List pending and failed runs',
+        description: 'Runs that wait, are retried, or have failed for good.',
+      },
     },
-  })
+  )
   .post('/:id/runs/:runId/replay', ({ ctx, params }) => runs.replay(ctx, params.id, params.runId), {
     can: 'privileged',
     params: t.Object({ id: t.String(), runId: t.String() }),

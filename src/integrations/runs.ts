@@ -1,12 +1,12 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
 import { toIsoString } from '../core/clock'
-import { type HttpContext, setNoStore } from '../core/etag'
 import { notFound } from '../core/problem'
+import type { ListPage } from '../core/response-headers'
 import { parseOptional } from '../core/shapes'
 import { type Job, requeue } from '../jobs/queue'
 import { jobs } from '../jobs/tables'
-import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
+import { applyPage, type GrowingListQuery, parsePage, toGrowingListPage } from '../storage/pagination'
 import { getIntegration } from './integrations'
 import { type RunPayload, toRunOrderingKey } from './run-job'
 import type { Run } from './shapes'
@@ -18,19 +18,13 @@ const sortable = { _id, attempts, created, finished }
  * Returns a page of waiting and dead runs, newest first. Successful runs are not kept.
  * @throws 404 INTEGRATION_NOT_FOUND
  */
-export async function list(
-  ctx: Ctx,
-  id: string,
-  query: GrowingListQuery & { state?: string },
-  answer: HttpContext,
-): Promise<Run[]> {
+export async function list(ctx: Ctx, id: string, query: GrowingListQuery & { state?: string }): Promise<ListPage<Run>> {
   await getIntegration(ctx.db, id)
-  setNoStore(answer)
   const page = parsePage(query, sortable)
   const wantedState = parseOptional(query.state) as Job['state'] | undefined
   const condition = and(eq(jobs.orderingKey, toRunOrderingKey(id)), wantedState && eq(state, wantedState))
   const rows = await applyPage(page, ctx.db.select().from(jobs).where(and(condition, page.after)))
-  return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(jobs, condition), toRun)
+  return toGrowingListPage(page, rows, () => ctx.db.$count(jobs, condition), toRun)
 }
 
 /** Queues a dead run again; a waiting run becomes due now. @throws 404 INTEGRATION_NOT_FOUND, RUN_NOT_FOUND */

@@ -1,12 +1,13 @@
 import { and, count, eq, lte, sum } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
-import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { assertIfMatch, etagOf } from '../core/etag'
 import { extensions } from '../core/extension'
 import { notFound, Problem } from '../core/problem'
+import type { IfMatch, Versioned } from '../core/response-headers'
 import { parseOptional, success } from '../core/shapes'
 import { deleteSecrets, type Vault, withVault } from '../platform/vault/vault'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { bumpVersion, invalidate } from '../tenancy/cache'
 import { compileCode } from './compilation'
@@ -24,19 +25,18 @@ type NewVersion = { code: string; js: string; user: string }
 type Row = { lambda: typeof lambdas.$inferSelect; code: string; js: string }
 
 /** Returns a page of lambdas, newest first. */
-export async function list({ db }: Ctx, { name, ...query }: ListQuery & { name?: string }, answer: HttpContext) {
+export async function list({ db }: Ctx, { name, ...query }: ListQuery & { name?: string }) {
   const page = parsePage(query, sortable)
   const filter = parseOptional(name) ? eq(lambdas.name, name!) : undefined
   const rows = await applyPage(page, selectWithCode(db).where(filter))
-  return respondWithPage(answer, page, rows.map(toLambda), () => db.$count(lambdas, filter))
+  return toListPage(page, rows.map(toLambda), () => db.$count(lambdas, filter))
 }
 
 /** Returns a lambda. @throws 404 LAMBDA_NOT_FOUND */
-export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
-  toLambdaWithEtag(await getLambda(db, id), answer)
+export const get = async ({ db }: Ctx, id: string) => toVersionedLambda(await getLambda(db, id))
 
 /** Creates a lambda. @throws 400 when its code does not compile, 409 TOO_MANY_LAMBDAS, 503 LAMBDA_BUSY */
-export async function create(ctx: Ctx, input: NewLambda, answer: HttpContext) {
+export async function create(ctx: Ctx, input: NewLambda) {
   const { name, description = '', code, timeoutMs = 5_000, memoryMb = 64, serviceRole = null } = input
   const [env, js, time] = [mergeNames([], input.env), await compileCode(ctx, code), toIsoString(now())]
   const lambda = {
@@ -49,18 +49,14 @@ export async function create(ctx: Ctx, input: NewLambda, answer: HttpContext) {
     await storeValues(tx, vault, lambda._id, env, input.env)
     await assertWithinQuota(tx)
   })
-  return toLambdaWithEtag({ lambda, code, js }, answer)
+  return toVersionedLambda({ lambda, code, js })
 }
 
 /** Changes the fields in `input`; changed code becomes a new version. @throws 400, 404, 409, 412 when stale, 503 */
-export async function change(ctx: Ctx, id: string, input: LambdaChange, answer: HttpContext) {
-  const before = await getForUpdate(ctx.db, id, answer)
-  const newCode = input.code === undefined || input.code === before.code ? undefined : input.code
-  const js = newCode === undefined ? undefined : await compileCode(ctx, newCode)
-  return toLambdaWithEtag(
-    await changeCompiled(ctx, id, input, js === undefined ? undefined : { code: newCode!, js }, answer),
-    answer,
-  )
+export async function change(ctx: Ctx, id: string, { code, ...input }: LambdaChange, options: IfMatch) {
+  const before = await getForUpdate(ctx.db, id, options)
+  const compiled = code === undefined || code === before.code ? undefined : { code, js: await compileCode(ctx, code) }
+  return changeCompiled(ctx, id, { ...input, compiled }, options)
 }
 
 /**
@@ -70,12 +66,11 @@ export async function change(ctx: Ctx, id: string, input: LambdaChange, answer: 
 export async function changeCompiled(
   ctx: Ctx,
   id: string,
-  input: Omit<LambdaChange, 'code'>,
-  compiled: { code: string; js: string } | undefined,
-  answer: HttpContext,
-): Promise<Row> {
-  return writeWithSecrets(ctx, async (tx, vault) => {
-    const { lambda: before, ...old } = await getForUpdate(tx, id, answer)
+  { compiled, ...input }: Omit<LambdaChange, 'code'> & { compiled?: { code: string; js: string } },
+  options: IfMatch,
+) {
+  const row = await writeWithSecrets(ctx, async (tx, vault) => {
+    const { lambda: before, ...old } = await getForUpdate(tx, id, options)
     const { name, description, timeoutMs, memoryMb, serviceRole } = { ...before, ...input }
     const env = mergeNames(before.env, input.env)
     const newVersion = compiled && compiled.code !== old.code ? compiled : undefined
@@ -91,12 +86,13 @@ export async function changeCompiled(
     if (lambda.size > before.size) await assertWithinQuota(tx)
     return { lambda, code, js }
   })
+  return toVersionedLambda(row)
 }
 
 /** Removes a lambda with its versions, environment and log. @throws 404, 409 LAMBDA_IN_USE, 412 when stale */
-export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
+export async function remove(ctx: Ctx, id: string, options: IfMatch) {
   await writeWithSecrets(ctx, async (tx) => {
-    await getForUpdate(tx, id, answer)
+    await getForUpdate(tx, id, options)
     await assertUnused(tx, id)
     await tx.delete(lambdas).where(eq(lambdas._id, id))
     await tx.delete(runs).where(eq(runs.lambda, id))
@@ -127,9 +123,9 @@ export const getLambda = async (db: Db, id: string): Promise<Row> =>
   (!id.includes('\0') && (await selectWithCode(db).where(eq(lambdas._id, id)).get())) || notFound('lambda')
 
 /** Returns the lambda. @throws 404, 412 when it has changed since the caller read it */
-export async function getForUpdate(db: Db, id: string, { request }: HttpContext): Promise<Row> {
+export async function getForUpdate(db: Db, id: string, { ifMatch }: IfMatch): Promise<Row> {
   const row = await getLambda(db, id)
-  assertIfMatch(request.headers.get('if-match'), etagOf(row.lambda.revision, row.lambda.updated))
+  assertIfMatch(ifMatch, etagOf(row.lambda.revision, row.lambda.updated))
   return row
 }
 
@@ -162,11 +158,10 @@ async function assertWithinQuota(tx: Tx) {
     )
 }
 
-/** Returns a lambda as clients see it, and sets the `ETag` of the answer. */
-export function toLambdaWithEtag(row: Row, answer: HttpContext): Lambda {
-  setEtag(answer, etagOf(row.lambda.revision, row.lambda.updated))
-  return toLambda(row)
-}
+const toVersionedLambda = (row: Row): Versioned<Lambda> => ({
+  value: toLambda(row),
+  version: etagOf(row.lambda.revision, row.lambda.updated),
+})
 
 function toLambda({ lambda, code }: Row): Lambda {
   const { _id, name, description, timeoutMs, memoryMb, env, serviceRole, version, created, updated } = lambda

@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { ifMatchOf, sendPage, sendVersioned } from '../core/response-headers'
 import { IdParams, optionalBody, SuccessShape, textMatching } from '../core/shapes'
 import { jsonContent } from '../entities/parameters'
 import { growingListQuery, listQuery } from '../storage/pagination'
@@ -15,7 +16,7 @@ const changeResponses = { 200: Lambda, 404: ProblemShape, 409: ProblemShape, 412
 
 export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] })
   .use(guard('lambdas'))
-  .get('/', ({ ctx, query, request, set }) => lambdas.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, lambdas.list(ctx, query)), {
     can: 'privileged',
     query: t.Object({ ...listQuery, name: optionalText('only those with this name') }),
     response: t.Array(Lambda),
@@ -26,36 +27,46 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
     response: t.Array(RunSummary),
     detail: { operationId: 'summarizeLambdaRuns', summary: 'Count the runs and failures of each lambda' },
   })
-  .get('/:id', ({ ctx, params, request, set }) => lambdas.get(ctx, params.id, { request, set }), {
+  .get('/:id', ({ ctx, params, set }) => sendVersioned(set, lambdas.get(ctx, params.id)), {
     can: 'privileged',
     params: IdParams,
     response: { 200: Lambda, 404: ProblemShape },
     detail: { operationId: 'getLambda', summary: 'Get a lambda' },
   })
-  .post('/', async ({ ctx, body, request, set }) => status(201, await lambdas.create(ctx, body, { request, set })), {
+  .post('/', async ({ ctx, body, set }) => status(201, await sendVersioned(set, lambdas.create(ctx, body))), {
     can: 'privileged',
     addsData: true,
     body: NewLambda,
     response: { 201: Lambda, 409: ProblemShape, 503: ProblemShape },
     detail: { operationId: 'createLambda', summary: 'Create a lambda' },
   })
-  .put('/:id', ({ ctx, params, body, request, set }) => lambdas.change(ctx, params.id, body, { request, set }), {
-    can: 'privileged',
-    params: IdParams,
-    addsData: true,
-    body: LambdaChange,
-    response: changeResponses,
-    detail: { operationId: 'updateLambda', summary: 'Update a lambda' },
-  })
-  .patch('/:id', ({ ctx, params, body, request, set }) => lambdas.change(ctx, params.id, body, { request, set }), {
-    can: 'privileged',
-    params: IdParams,
-    addsData: true,
-    body: LambdaChange,
-    response: changeResponses,
-    detail: { operationId: 'patchLambda', summary: 'Update a lambda' },
-  })
-  .delete('/:id', ({ ctx, params, request, set }) => lambdas.remove(ctx, params.id, { request, set }), {
+  .put(
+    '/:id',
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, lambdas.change(ctx, params.id, body, ifMatchOf(request))),
+    {
+      can: 'privileged',
+      params: IdParams,
+      addsData: true,
+      body: LambdaChange,
+      response: changeResponses,
+      detail: { operationId: 'updateLambda', summary: 'Update a lambda' },
+    },
+  )
+  .patch(
+    '/:id',
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, lambdas.change(ctx, params.id, body, ifMatchOf(request))),
+    {
+      can: 'privileged',
+      params: IdParams,
+      addsData: true,
+      body: LambdaChange,
+      response: changeResponses,
+      detail: { operationId: 'patchLambda', summary: 'Update a lambda' },
+    },
+  )
+  .delete('/:id', ({ ctx, params, request }) => lambdas.remove(ctx, params.id, ifMatchOf(request)), {
     can: 'privileged',
     params: IdParams,
     response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
@@ -63,7 +74,7 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
   })
   .get(
     '/:id/versions',
-    ({ ctx, params, query, request, set }) => versions.list(ctx, params.id, query, { request, set }),
+    ({ ctx, params, query, request, set }) => sendPage({ request, set }, versions.list(ctx, params.id, query)),
     {
       can: 'privileged',
       params: IdParams,
@@ -74,7 +85,8 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
   )
   .post(
     '/:id/rollback',
-    ({ ctx, params, body, request, set }) => versions.rollback(ctx, params.id, body.version, { request, set }),
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, versions.rollback(ctx, params.id, body.version, ifMatchOf(request))),
     {
       can: 'privileged',
       params: IdParams,
@@ -102,18 +114,22 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
       },
     },
   })
-  .get('/:id/logs', ({ ctx, params, query, request, set }) => runs.list(ctx, params.id, query, { request, set }), {
-    can: 'privileged',
-    params: IdParams,
-    query: t.Object({
-      ...growingListQuery,
-      status: t.Optional(
-        textMatching('^([1-5]\\d\\d|undefined)?$', 'Write a status from 100 to 599.', {
-          description: 'only runs with this status',
-        }),
-      ),
-      trigger: optionalText('only runs with this trigger'),
-    }),
-    response: { 200: t.Array(LambdaRun), 404: ProblemShape },
-    detail: { operationId: 'listLambdaLogs', summary: 'List the runs of a lambda' },
-  })
+  .get(
+    '/:id/logs',
+    ({ ctx, params, query, request, set }) => sendPage({ request, set }, runs.list(ctx, params.id, query)),
+    {
+      can: 'privileged',
+      params: IdParams,
+      query: t.Object({
+        ...growingListQuery,
+        status: t.Optional(
+          textMatching('^([1-5]\\d\\d|undefined)?$', 'Write a status from 100 to 599.', {
+            description: 'only runs with this status',
+          }),
+        ),
+        trigger: optionalText('only runs with this trigger'),
+      }),
+      response: { 200: t.Array(LambdaRun), 404: ProblemShape },
+      detail: { operationId: 'listLambdaLogs', summary: 'List the runs of a lambda' },
+    },
+  )

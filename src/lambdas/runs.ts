@@ -1,7 +1,6 @@
 import { and, count, eq, gt, lt, max, sql } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
 import { DAY_MS, now, toIsoString } from '../core/clock'
-import type { HttpContext } from '../core/etag'
 import { logError } from '../core/log'
 import { parseOptional } from '../core/shapes'
 import { readFairly } from '../entities/query/fair-reads'
@@ -10,7 +9,7 @@ import { emit } from '../jobs/outbox'
 import { events } from '../jobs/tables'
 import type { Lease } from '../jobs/with-lease'
 import { addDailyUse, readDailyUse } from '../limits/daily-use'
-import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
+import { applyPage, type GrowingListQuery, parsePage, toGrowingListPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { getTenant, type Tenant } from '../tenancy/tenants'
 import { getLambda } from './lambdas'
@@ -31,12 +30,7 @@ const sortable = { _id: runs._id, started: runs.started, duration: runs.duration
 type Filters = { status?: string; trigger?: string }
 
 /** Returns a page of the recorded runs of a lambda, newest first. @throws 404 LAMBDA_NOT_FOUND */
-export async function list(
-  { db }: Ctx,
-  id: string,
-  { status, trigger, ...query }: GrowingListQuery & Filters,
-  answer: HttpContext,
-) {
+export async function list({ db }: Ctx, id: string, { status, trigger, ...query }: GrowingListQuery & Filters) {
   await getLambda(db, id)
   const page = parsePage(query, sortable, '-started')
   const where = and(
@@ -45,8 +39,7 @@ export async function list(
     parseOptional(status) ? eq(runs.status, Number(status)) : undefined,
   )
   const rows = await applyPage(page, db.select().from(runs).where(and(where, page.after)))
-  return respondWithGrowingPage(
-    answer,
+  return toGrowingListPage(
     page,
     rows,
     () => db.$count(runs, where),

@@ -1,12 +1,10 @@
 import { and, eq, gte, lt } from 'drizzle-orm'
-import { status } from 'elysia'
 import { config } from '../config'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import { ConfigError } from '../core/config-error'
-import type { HttpContext } from '../core/etag'
 import { getErrorChain, logError } from '../core/log'
 import { notFound, Problem } from '../core/problem'
-import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
+import { applyPage, type GrowingListQuery, parsePage, toGrowingListPage } from '../storage/pagination'
 import { registry } from '../tenancy/registry'
 import { operatorTasks } from '../tenancy/tables'
 import type { OperatorTask } from './shapes'
@@ -27,14 +25,14 @@ const runningTasks = new Map<string, { kind: TaskKindName; controller: AbortCont
 const SORTABLE_COLUMNS = { _id: operatorTasks._id, created: operatorTasks.created }
 
 /** Returns a page of tasks, latest first. */
-export async function list(query: GrowingListQuery & { tenant?: string; kind?: string }, answer: HttpContext) {
+export async function list(query: GrowingListQuery & { tenant?: string; kind?: string }) {
   const page = parsePage(query, SORTABLE_COLUMNS)
   const isAskedFor = and(
     query.tenant ? eq(operatorTasks.tenant, query.tenant) : undefined,
     query.kind ? eq(operatorTasks.kind, query.kind) : undefined,
   )
   const rows = await applyPage(page, registry.db.select().from(operatorTasks).where(and(isAskedFor, page.after)))
-  return respondWithGrowingPage(answer, page, rows, () => registry.db.$count(operatorTasks, isAskedFor), toTask)
+  return toGrowingListPage(page, rows, () => registry.db.$count(operatorTasks, isAskedFor), toTask)
 }
 
 /** Returns a task. @throws 404 TASK_NOT_FOUND */
@@ -44,22 +42,14 @@ export async function get(id: string): Promise<OperatorTask> {
 }
 
 /**
- * Starts a task. Answers 200 with the task when it ends soon, else 202 with the running task and its address.
+ * Starts a task. Returns it once it has ended, or after five seconds while it still runs.
  * @throws 409 TASK_RUNNING when another task would disturb it, or it another one
  * @throws what the kind refuses at once
  */
-export async function start<Name extends TaskKindName>(
-  kind: Name,
-  tenant: string,
-  input: TaskInput<Name>,
-  { set }: HttpContext,
-) {
+export async function start<Name extends TaskKindName>(kind: Name, tenant: string, input: TaskInput<Name>) {
   const id = await begin(kind, tenant, input)
   await Promise.race([runningTasks.get(id)?.ended, Bun.sleep(ANSWER_DEADLINE_MS)])
-  const task = await get(id)
-  if (task.status !== 'running') return status(200, task)
-  set.headers.location = `/operator/tasks/${id}`
-  return status(202, task)
+  return get(id)
 }
 
 /** Ends the tasks of this process at their next safe moments. */

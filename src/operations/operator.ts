@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { ListedBackup, TenantClone, TenantRestore } from '../backups/shapes'
 import { ProblemShape } from '../core/problem'
+import { type HttpContext, sendPage } from '../core/response-headers'
 import { SuccessShape } from '../core/shapes'
 import { ChosenRateLimits, QuotaChange, TenantQuotas } from '../limits/shapes'
 import { growingListQuery, listQuery } from '../storage/pagination'
@@ -47,9 +48,17 @@ const TASK_ANSWER =
   '200 when it has ended within 5 seconds, with its result or its problem; 202 while it runs, with its address in `Location`.'
 const listRefusals = { 401: ProblemShape, 403: ProblemShape, 429: ProblemShape }
 
+/** Sends a task with 200 when it has ended, else with 202 and its address. */
+async function sendTask({ headers }: HttpContext['set'], started: Promise<OperatorTask>) {
+  const task = await started
+  if (task.status !== 'running') return status(200, task)
+  headers.location = `/operator/tasks/${task._id}`
+  return status(202, task)
+}
+
 /** The routes of the operator, who runs the installation. */
 export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operations'] })
-  .get('/tenants', ({ query, request, set }) => tenants.list(query, { request, set }), {
+  .get('/tenants', ({ query, request, set }) => sendPage({ request, set }, tenants.list(query)), {
     ...operatorRoute('listTenants', 'List tenants'),
     query: t.Object({
       ...listQuery,
@@ -156,20 +165,16 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     body: SupportRequest,
     response: { 200: SupportLink, ...refusals },
   })
-  .post(
-    '/tenants/:id/move',
-    ({ params: { id }, body, request, set }) => tasks.start('move', id, body, { request, set }),
-    {
-      ...operatorRoute(
-        'moveTenant',
-        'Move a tenant to another home',
-        'The tenant is served throughout; writes wait for moments of some 200 ms. 200 when the move has ended within 5 seconds, with its result or its problem; 202 while it runs, with its address in `Location`. A move to the current home finishes an interrupted one.',
-      ),
-      params,
-      body: TenantMove,
-      response: { 200: OperatorTask, 202: OperatorTask, ...refusals, 409: ProblemShape },
-    },
-  )
+  .post('/tenants/:id/move', ({ params: { id }, body, set }) => sendTask(set, tasks.start('move', id, body)), {
+    ...operatorRoute(
+      'moveTenant',
+      'Move a tenant to another home',
+      'The tenant is served throughout; writes wait for moments of some 200 ms. 200 when the move has ended within 5 seconds, with its result or its problem; 202 while it runs, with its address in `Location`. A move to the current home finishes an interrupted one.',
+    ),
+    params,
+    body: TenantMove,
+    response: { 200: OperatorTask, 202: OperatorTask, ...refusals, 409: ProblemShape },
+  })
   .get('/tenants/:id/backups', ({ params: { id } }) => tenants.listBackups(id), {
     ...operatorRoute(
       'listTenantBackups',
@@ -179,15 +184,15 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     params,
     response: { 200: t.Array(ListedBackup), 400: ProblemShape, ...refusals, 502: ProblemShape },
   })
-  .post('/tenants/:id/backups', ({ params: { id }, request, set }) => tasks.start('backup', id, {}, { request, set }), {
+  .post('/tenants/:id/backups', ({ params: { id }, set }) => sendTask(set, tasks.start('backup', id, {})), {
     ...operatorRoute('backUpTenant', 'Back up a tenant', `The tenant is served throughout. ${TASK_ANSWER}`),
     params,
     response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
   })
   .post(
     '/tenants/:id/restore',
-    ({ params: { id }, body, query, request, set }) =>
-      tasks.start('restore', id, requireConfirmedRestore(id, body, query.confirm), { request, set }),
+    ({ params: { id }, body, query, set }) =>
+      sendTask(set, tasks.start('restore', id, requireConfirmedRestore(id, body, query.confirm))),
     {
       ...operatorRoute(
         'restoreTenant',
@@ -202,20 +207,16 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
       response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
     },
   )
-  .post(
-    '/tenants/:id/clone',
-    ({ params: { id }, body, request, set }) => tasks.start('clone', id, body, { request, set }),
-    {
-      ...operatorRoute(
-        'cloneTenant',
-        'Copy a tenant to a new one',
-        `The copy has neither hosts nor sessions and tokens. ${TASK_ANSWER}`,
-      ),
-      params,
-      body: TenantClone,
-      response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
-    },
-  )
+  .post('/tenants/:id/clone', ({ params: { id }, body, set }) => sendTask(set, tasks.start('clone', id, body)), {
+    ...operatorRoute(
+      'cloneTenant',
+      'Copy a tenant to a new one',
+      `The copy has neither hosts nor sessions and tokens. ${TASK_ANSWER}`,
+    ),
+    params,
+    body: TenantClone,
+    response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
+  })
   .get('/tokens', () => operatorTokens.listTokens(), {
     ...operatorRoute('listOperatorTokens', 'List the tokens of the operator'),
     response: { 200: t.Array(OperatorToken), ...listRefusals },
@@ -238,7 +239,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute('listHomes', 'List the homes to which tenants can be moved'),
     response: { 200: OperatorHomes, ...listRefusals },
   })
-  .get('/tasks', ({ query, request, set }) => tasks.list(query, { request, set }), {
+  .get('/tasks', ({ query, request, set }) => sendPage({ request, set }, tasks.list(query)), {
     ...operatorRoute('listTasks', 'List long work that the operator started'),
     query: t.Object({
       ...growingListQuery,
@@ -252,7 +253,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     params,
     response: { 200: OperatorTask, ...refusals },
   })
-  .get('/events', ({ query, request, set }) => listOperatorEvents(query, { request, set }), {
+  .get('/events', ({ query, request, set }) => sendPage({ request, set }, listOperatorEvents(query)), {
     ...operatorRoute('listOperatorEvents', 'List what was done with tenants'),
     query: t.Object({ ...growingListQuery, tenant: t.Optional(t.String({ description: 'the id of a tenant' })) }),
     response: { 200: t.Array(OperatorEvent), ...listRefusals },

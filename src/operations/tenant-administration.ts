@@ -6,7 +6,6 @@ import { registerUser } from '../accounts/users/users'
 import { type BackupState, describeLastBackups } from '../backups/last-backups'
 import { listTenantBackups } from '../backups/tenant-backups'
 import { DAY_MS, now, toIsoString } from '../core/clock'
-import type { HttpContext } from '../core/etag'
 import { badRequest } from '../core/problem'
 import { parseWithShape, success } from '../core/shapes'
 import { describeQuotas } from '../limits/quota-overview'
@@ -14,7 +13,7 @@ import * as quotas from '../limits/quotas'
 import { DEFAULT_RATE_LIMITS, getOperatorLimits, setOperatorLimits } from '../limits/rate-limits'
 import type { ChosenRateLimits, QuotaChange } from '../limits/shapes'
 import { nameProduct } from '../platform/settings/app-configuration'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import { measureDatabase } from '../tenancy/database-size'
 import { listAssignedHosts } from '../tenancy/hosts'
 import { resumeOutgoing } from '../tenancy/outgoing-hold'
@@ -29,16 +28,16 @@ import type { NewTenant, OperatorTenant } from './shapes'
 const SORTABLE_COLUMNS = { _id: tenants.id, id: tenants.id, created: tenants.created, status: tenants.status }
 
 /** Returns a page of tenants, by id, with their sizes and their latest requests. */
-export async function list({ q, ...query }: ListQuery & { q?: string }, answer: HttpContext) {
+export async function list({ q, ...query }: ListQuery & { q?: string }) {
   const page = parsePage(query, SORTABLE_COLUMNS, 'id')
   const where = q ? hasInIdOrHost(q) : undefined
   const found = await applyPage(page, registry.db.select().from(tenants).where(where))
-  const rows = await respondWithPage(answer, page, found, () => registry.db.$count(tenants, where))
+  const { items: rows, ...others } = await toListPage(page, found, () => registry.db.$count(tenants, where))
   const ids = rows.map(({ id }) => id)
   const names = await registry.db.select().from(hosts).where(inArray(hosts.tenant, ids)).orderBy(hosts.host)
   const hostsOf = Map.groupBy(names, ({ tenant }) => tenant)
   const backups = await describeLastBackups(rows)
-  return Promise.all(
+  const items = await Promise.all(
     rows.map((row) => {
       const info = {
         ...{ id: row.id, status: row.status, created: row.created },
@@ -50,6 +49,7 @@ export async function list({ q, ...query }: ListQuery & { q?: string }, answer: 
       return describe(info, backups.get(row.id)!)
     }),
   )
+  return { ...others, items }
 }
 
 function hasInIdOrHost(text: string): SQL | undefined {

@@ -2,16 +2,16 @@ import { and, eq, inArray, isNotNull, lt, notInArray } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/context'
 import { DAY_MS, now, toIsoString } from '../core/clock'
-import type { HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
 import { parseList } from '../core/query-lists'
+import type { ListPage } from '../core/response-headers'
 import { parseOptional } from '../core/shapes'
 import { deleteInBatches } from '../jobs/batch-delete'
 import { enqueue, requeue } from '../jobs/queue'
 import { events } from '../jobs/tables'
 import type { Lease } from '../jobs/with-lease'
 import { sealed } from '../platform/vault/tables'
-import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
+import { applyPage, type GrowingListQuery, parsePage, toGrowingListPage } from '../storage/pagination'
 import { writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { buildDeliveryJob } from './event-subscriber'
@@ -30,8 +30,7 @@ export async function list(
   ctx: Ctx,
   id: string,
   query: GrowingListQuery & DeliveryFilters,
-  answer: HttpContext,
-): Promise<Delivery[]> {
+): Promise<ListPage<Delivery>> {
   await getPlugin(ctx.db, id)
   const page = parsePage(query, sortable)
   const anyOf = (column: SQLiteColumn, name: keyof DeliveryFilters) => {
@@ -47,7 +46,7 @@ export async function list(
     anyOf(eventName, 'eventName'),
   )
   const rows = await applyPage(page, ctx.db.select().from(deliveries).where(and(condition, page.after)))
-  return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(deliveries, condition), toDelivery)
+  return toGrowingListPage(page, rows, () => ctx.db.$count(deliveries, condition), toDelivery)
 }
 
 /**

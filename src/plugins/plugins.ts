@@ -4,14 +4,14 @@ import { users } from '../accounts/tables'
 import { removeInTx } from '../accounts/users/administration'
 import { assertAllowedUrls } from '../connections/url-policy'
 import { now, toIsoString } from '../core/clock'
-import { type HttpContext, setNoStore } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, notFound, Problem } from '../core/problem'
+import type { ListPage } from '../core/response-headers'
 import { success } from '../core/shapes'
 import { listPatternWarnings } from '../events/pattern-warnings'
 import { lastEventSeq } from '../jobs/event-dispatcher'
 import { deleteSecrets, withVault } from '../platform/vault/vault'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { bumpVersion, writeInvalidating } from '../tenancy/cache'
 import { recordFailure, recordSuccess, toHealth } from './health'
@@ -32,10 +32,10 @@ const { _id, name, apiPath, active, created, updated } = plugins
 const sortable = { _id, name, apiPath, active, created, updated }
 
 /** Returns a page of plugins, newest first. */
-export async function list({ db }: Ctx, query: ListQuery, answer: HttpContext): Promise<Plugin[]> {
+export async function list({ db }: Ctx, query: ListQuery): Promise<ListPage<Plugin>> {
   const page = parsePage(query, sortable)
   const rows = await applyPage(page, db.select().from(plugins))
-  return respondWithPage(answer, page, rows.map(toPlugin), () => db.$count(plugins))
+  return toListPage(page, rows.map(toPlugin), () => db.$count(plugins))
 }
 
 export const get = async (ctx: Ctx, id: string): Promise<Plugin> => withWarnings(ctx, await getPlugin(ctx.db, id))
@@ -48,8 +48,7 @@ export const getPlugin = async (db: Pick<Db, 'select'>, id: string): Promise<Plu
  * Creates a plugin, and returns it with its secret, which is never shown again. It receives events created from now on.
  * @throws 400 also MANIFEST_INVALID, 409 PLUGIN_EXISTS, API_PATH_EXISTS, TOO_MANY_PLUGINS, 502 MANIFEST_UNREACHABLE
  */
-export async function create(ctx: Ctx, { secret = generateSecret(), ...input }: NewPlugin, answer: HttpContext) {
-  setNoStore(answer)
+export async function create(ctx: Ctx, { secret = generateSecret(), ...input }: NewPlugin) {
   assertSecretLength(secret)
   const fields = { ...(input.manifestUrl && (await loadManifest(ctx, input.manifestUrl))), ...omitUndefined(input) }
   if (!fields.name) badRequest({ path: '/name', message: 'name is required, here or in the manifest.' })
@@ -126,8 +125,7 @@ export async function remove(ctx: Ctx, id: string) {
 }
 
 /** Replaces the secret and returns the new one, which is never shown again. Both sign for a day. @throws 400, 404 */
-export async function rotateSecret(ctx: Ctx, id: string, secret: string | undefined, answer: HttpContext) {
-  setNoStore(answer)
+export async function rotateSecret(ctx: Ctx, id: string, secret: string | undefined) {
   await getPlugin(ctx.db, id)
   const fresh = secret ?? generateSecret()
   assertSecretLength(fresh)

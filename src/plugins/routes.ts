@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { sendPage, sendSecret } from '../core/response-headers'
 import { IdParams, optionalBody, SuccessShape } from '../core/shapes'
 import { listQuery } from '../storage/pagination'
 import * as deliveries from './deliveries'
@@ -22,7 +23,7 @@ const errorResponses = { 404: ProblemShape, 409: ProblemShape, 502: ProblemShape
 
 export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] })
   .use(guard('plugins'))
-  .get('/', ({ ctx, query, request, set }) => plugins.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, plugins.list(ctx, query)), {
     can: 'privileged',
     query: t.Object(listQuery),
     response: t.Array(Plugin),
@@ -34,7 +35,7 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
     response: { 200: Plugin, 404: ProblemShape },
     detail: { operationId: 'getPlugin', summary: 'Get a plugin' },
   })
-  .post('/', async ({ ctx, body, request, set }) => status(201, await plugins.create(ctx, body, { request, set })), {
+  .post('/', async ({ ctx, body, set }) => status(201, await sendSecret(set, plugins.create(ctx, body))), {
     can: 'privileged',
     addsData: true,
     body: NewPlugin,
@@ -79,7 +80,7 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
   })
   .post(
     '/:id/rotate-secret',
-    ({ ctx, params, body, request, set }) => plugins.rotateSecret(ctx, params.id, body?.secret, { request, set }),
+    ({ ctx, params, body, set }) => sendSecret(set, plugins.rotateSecret(ctx, params.id, body?.secret)),
     {
       can: 'privileged',
       params: IdParams,
@@ -92,23 +93,19 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
       },
     },
   )
-  .post(
-    '/:id/token',
-    async ({ ctx, params, request, set }) => status(201, await issueToken(ctx, params.id, { request, set })),
-    {
-      can: 'privileged',
-      params: IdParams,
-      response: { 201: NewToken, 404: ProblemShape },
-      detail: {
-        operationId: 'createPluginToken',
-        summary: 'Replace the API token of a plugin',
-        description: 'Replaces the tokens that the plugin had.',
-      },
+  .post('/:id/token', async ({ ctx, params, set }) => status(201, await sendSecret(set, issueToken(ctx, params.id))), {
+    can: 'privileged',
+    params: IdParams,
+    response: { 201: NewToken, 404: ProblemShape },
+    detail: {
+      operationId: 'createPluginToken',
+      summary: 'Replace the API token of a plugin',
+      description: 'Replaces the tokens that the plugin had.',
     },
-  )
+  })
   .get(
     '/:id/deliveries',
-    ({ ctx, params, query, request, set }) => deliveries.list(ctx, params.id, query, { request, set }),
+    ({ ctx, params, query, request, set }) => sendPage({ request, set }, deliveries.list(ctx, params.id, query)),
     {
       can: 'privileged',
       params: IdParams,

@@ -3,7 +3,6 @@ import { issueApiToken } from '../accounts/api-tokens'
 import type { Ctx } from '../accounts/context'
 import { apiTokens, users } from '../accounts/tables'
 import { registerUser } from '../accounts/users/users'
-import { type HttpContext, setNoStore } from '../core/etag'
 import { Busy } from '../storage/errors'
 import type { Db } from '../storage/port'
 import { bumpVersion } from '../tenancy/cache'
@@ -15,8 +14,7 @@ import { plugins } from './tables'
  * Issues the API token of a plugin, which calls the platform as a user of its own with the role `plugin`. The token is
  * never shown again; it replaces the earlier ones. @throws 404
  */
-export async function issueToken(ctx: Ctx, id: string, answer: HttpContext) {
-  setNoStore(answer)
+export async function issueToken(ctx: Ctx, id: string) {
   const user = await ensureAccount(ctx, id)
   const { token } = await issueApiToken(ctx, user, { nickname: 'plugin' }, async (tx) => {
     // The plugin may have been removed with its account.

@@ -13,13 +13,12 @@ import { fullNameOf, getUser } from '../accounts/users/users'
 import { config } from '../config'
 import { toChunks } from '../core/chunks'
 import { HOUR_MS, now, toIsoString } from '../core/clock'
-import type { HttpContext } from '../core/etag'
 import { badRequest, notFound, Problem, tooManyRequests } from '../core/problem'
 import { RateLimiter } from '../core/rate-limiter'
 import { success } from '../core/shapes'
 import { toAddressKey } from '../core/text-normalization'
 import { isMailEnabled } from '../platform/mail/smtp'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
 import { writeInvalidating } from '../tenancy/cache'
 import { emitWorkspaceEvent } from './events'
@@ -39,7 +38,7 @@ const isAddressProven = ({ emailVerified }: UserRow) => emailVerified || !isMail
 const sortable = { _id: invites._id, created: invites.created }
 
 /** Returns a page of the caller's invitations, newest first. */
-export async function listMine(ctx: Ctx, query: ListQuery, answer: HttpContext) {
+export async function listMine(ctx: Ctx, query: ListQuery) {
   const page = parsePage(query, sortable)
   const user = await getUser(ctx, ctx.actor.user)
   const condition = and(
@@ -65,7 +64,7 @@ export async function listMine(ctx: Ctx, query: ListQuery, answer: HttpContext) 
     ...invite,
     workspace: { _id: workspace, name, logo },
   }))
-  return respondWithPage(answer, page, invitations, () => ctx.db.$count(invites, condition))
+  return toListPage(page, invitations, () => ctx.db.$count(invites, condition))
 }
 
 /**

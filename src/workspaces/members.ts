@@ -4,9 +4,8 @@ import { members } from '../accounts/memberships/tables'
 import { getWorkspaceAccess, requireWorkspaceAdmin } from '../accounts/memberships/workspace-access'
 import { users } from '../accounts/tables'
 import { now, toIsoString } from '../core/clock'
-import type { HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Db, Tx } from '../storage/port'
 import { writeInvalidating } from '../tenancy/cache'
 import { assertMayGiveRoles, getCallerRestrictions } from './restrictions'
@@ -21,13 +20,13 @@ const sortable = { _id: members.user, user: members.user, created: members.creat
  * Returns a page of a workspace's members, in the order in which they joined.
  * @throws 404 WORKSPACE_NOT_FOUND
  */
-export async function list({ db, actor }: Ctx, id: string, query: ListQuery, answer: HttpContext) {
+export async function list({ db, actor }: Ctx, id: string, query: ListQuery) {
   const page = parsePage(query, sortable, 'created')
   const { administers } = await getWorkspaceAccess(db, actor, id)
   const condition = eq(members.workspace, id)
   const rows = await applyPage(page, selectMembers(db).where(condition))
   const items = rows.map((row) => toMember(administers, row))
-  return respondWithPage(answer, page, items, () => db.$count(members, condition))
+  return toListPage(page, items, () => db.$count(members, condition))
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { sendPage } from '../core/response-headers'
 import { IdParams, SuccessShape } from '../core/shapes'
 import { listQuery } from '../storage/pagination'
 import * as invites from './invites'
@@ -34,13 +35,13 @@ const conflictResponses = { 404: ProblemShape, 409: ProblemShape }
 
 const workspaceRoutes = new Elysia({ prefix: '/workspaces', tags: ['workspaces'] })
   .use(guard('workspaces'))
-  .get('/', ({ ctx, query, request, set }) => workspaces.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, workspaces.list(ctx, query)), {
     can: 'user',
     query: pageQuery,
     response: t.Array(Workspace),
     detail: { operationId: 'listWorkspaces', summary: 'List your workspaces' },
   })
-  .get('/all', ({ ctx, query, request, set }) => searchWorkspaces(ctx, query, { request, set }), {
+  .get('/all', ({ ctx, query, request, set }) => sendPage({ request, set }, searchWorkspaces(ctx, query, request)), {
     can: 'privileged',
     query: WorkspacesQuery,
     response: t.Array(WorkspaceSummary),
@@ -91,7 +92,7 @@ const workspaceRoutes = new Elysia({ prefix: '/workspaces', tags: ['workspaces']
 
 const memberRoutes = new Elysia({ prefix: '/workspaces/:id/members', tags: ['workspaces'] })
   .use(guard('workspaces'))
-  .get('/', ({ ctx, params, query, request, set }) => members.list(ctx, params.id, query, { request, set }), {
+  .get('/', ({ ctx, params, query, request, set }) => sendPage({ request, set }, members.list(ctx, params.id, query)), {
     can: 'user',
     params: IdParams,
     query: pageQuery,
@@ -122,7 +123,7 @@ const memberRoutes = new Elysia({ prefix: '/workspaces/:id/members', tags: ['wor
 
 const inviteRoutes = new Elysia({ tags: ['workspaces'] })
   .use(guard('workspaces'))
-  .get('/invites', ({ ctx, query, request, set }) => invites.listMine(ctx, query, { request, set }), {
+  .get('/invites', ({ ctx, query, request, set }) => sendPage({ request, set }, invites.listMine(ctx, query)), {
     can: 'user',
     query: pageQuery,
     response: t.Array(Invitation),

@@ -2,20 +2,12 @@ import { and, inArray, type SQL } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
 import { members, workspaces } from '../accounts/memberships/tables'
 import { boundWorkspaceCondition, type WorkspaceRow } from '../accounts/memberships/workspace-access'
-import type { HttpContext } from '../core/etag'
 import { badRequest } from '../core/problem'
 import { loadRe2 } from '../core/re2'
 import { parseOptional } from '../core/shapes'
 import { normalizeForLookup } from '../core/text-normalization'
 import { Busy } from '../storage/errors'
-import {
-  applyPage,
-  parseNames,
-  parsePage,
-  parseSelect,
-  respondWithFilteredPage,
-  respondWithPage,
-} from '../storage/pagination'
+import { applyPage, parseNames, parsePage, parseSelect, readFilteredPage, toListPage } from '../storage/pagination'
 import { costlyWork } from '../tenancy/fair-queue'
 import { findInvites, findMembers } from './serializers'
 import type { WorkspacesQuery } from './shapes'
@@ -29,15 +21,15 @@ const SLICE_MS = 2 // of matching names, before others get their turn
  * Returns a page of all matching workspaces of the tenant, with the selected fields.
  * @throws 400 INVALID_INPUT
  */
-export async function searchWorkspaces(ctx: Ctx, query: WorkspacesQuery, answer: HttpContext) {
+export async function searchWorkspaces(ctx: Ctx, query: WorkspacesQuery, request: Request) {
   const page = parsePage(query, sortable)
   const fields = parseSelect(query.select, SELECTABLE_FIELDS) ?? new Set(DEFAULT_FIELDS)
-  const [where, rowFilter] = [buildConditions(ctx, query), buildRowFilter(ctx, query, answer.request)]
+  const [where, rowFilter] = [buildConditions(ctx, query), buildRowFilter(ctx, query, request)]
   const createQuery = () => ctx.db.select().from(workspaces).where(where)
-  const rows = rowFilter
-    ? await respondWithFilteredPage(answer, page, createQuery, rowFilter)
-    : await respondWithPage(answer, page, await applyPage(page, createQuery()), () => ctx.db.$count(workspaces, where))
-  return selectFields(ctx, rows, fields)
+  const { items, ...others } = rowFilter
+    ? await readFilteredPage(page, createQuery, rowFilter)
+    : await toListPage(page, await applyPage(page, createQuery()), () => ctx.db.$count(workspaces, where))
+  return { ...others, items: await selectFields(ctx, items, fields) }
 }
 
 /** Returns the filters that the database can evaluate. */

@@ -12,14 +12,13 @@ import { workspaceSettings } from '../accounts/memberships/workspace-settings'
 import { runOwnerDeletedHandlers } from '../accounts/owner-deleted'
 import { apiTokens, sessions } from '../accounts/tables'
 import { now, toIsoString } from '../core/clock'
-import type { HttpContext } from '../core/etag'
 import { slot } from '../core/extension'
 import { badRequest, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { recordCreatedPath } from '../http/idempotency/claim'
 import { getSettings } from '../platform/settings/tenant-settings'
 import { deleteSecrets } from '../platform/vault/vault'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Db } from '../storage/port'
 import { writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
@@ -41,7 +40,7 @@ export const sortable = {
 }
 
 /** Returns a page of the workspaces that the caller is a member of, newest first. */
-export async function list({ db, actor }: Ctx, query: ListQuery, answer: HttpContext) {
+export async function list({ db, actor }: Ctx, query: ListQuery) {
   const page = parsePage(query, sortable)
   const condition = and(eq(members.user, actor.user), boundWorkspaceCondition(actor, members.workspace))
   const rows = await applyPage(
@@ -52,7 +51,7 @@ export async function list({ db, actor }: Ctx, query: ListQuery, answer: HttpCon
       .innerJoin(workspaces, eq(workspaces._id, members.workspace))
       .where(condition),
   )
-  return respondWithPage(answer, page, rows.map(toWorkspace), () => db.$count(members, condition))
+  return toListPage(page, rows.map(toWorkspace), () => db.$count(members, condition))
 }
 
 /**

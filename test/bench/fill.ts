@@ -23,8 +23,7 @@ const via = 'api-key' as const
 const actor = { user: user._id, roles: ['user'], privileged: false, workspace: null, via, scopes: [] }
 const request = new Request('http://bench/')
 const editor = { ...tenant, actor: { ...actor, privileged: true } }
-for (const one of [productsBlueprint, notesBlueprint])
-  await blueprints.insert(editor, one, { request, set: { headers: {} } })
+for (const one of [productsBlueprint, notesBlueprint]) await blueprints.insert(editor, one)
 const began = performance.now()
 const json: string[] = []
 for (let n = 0; n < rows; n += ENTITIES_PER_BATCH) {

@@ -62,8 +62,7 @@ describe.skipIf(!databaseUrl)('the statements of a blueprint', () => {
       { key: 'code', type: 'string', unique: true },
       { key: 'parent', type: 'relation', target: 'others' },
     ]
-    const answer = { request: new Request('http://a'), set: { headers: {} } }
-    await insert(ctx, { key, name: key, fields: (key === 'others' ? fields.slice(0, 1) : fields) as never }, answer)
+    await insert(ctx, { key, name: key, fields: (key === 'others' ? fields.slice(0, 1) : fields) as never })
     return getModel(ctx, key)
   }
 

@@ -3,7 +3,6 @@ import { assertScope, type ScopeArea } from '../../accounts/permissions'
 import * as blueprints from '../../blueprints/blueprints'
 import * as connections from '../../connections/connections'
 import * as blocks from '../../content/blocks'
-import { asList } from '../../core/etag'
 import type { ListPage } from '../../core/response-headers'
 import * as integrations from '../../integrations/integrations'
 import * as lambdas from '../../lambdas/lambdas'
@@ -21,7 +20,7 @@ type Lookup = {
 
 const lookups = {
   blueprints: {
-    ...{ description: 'Lists the existing blueprints.', area: 'blueprints', list: asList(blueprints.list) },
+    ...{ description: 'Lists the existing blueprints.', area: 'blueprints', list: blueprints.list },
     fields: ['key', 'name', 'description', 'fields'],
   },
   blocks: {
@@ -29,19 +28,19 @@ const lookups = {
     fields: ['_id', 'name', 'description', 'contentType'],
   },
   integrations: {
-    ...{ description: 'Lists the existing integrations.', area: 'integrations', list: asList(integrations.list) },
+    ...{ description: 'Lists the existing integrations.', area: 'integrations', list: integrations.list },
     ...{ administered: true, fields: ['_id', 'name', 'active', 'trigger', 'target'] },
   },
   sources: {
     ...{
       description: 'Lists the integration sources that targets may use.',
       area: 'integrations',
-      list: asList(connections.list),
+      list: connections.list,
     },
     ...{ administered: true, fields: ['_id', 'name', 'kind'] },
   },
   lambdas: {
-    ...{ description: 'Lists the existing lambdas.', area: 'lambdas', list: asList(lambdas.list) },
+    ...{ description: 'Lists the existing lambdas.', area: 'lambdas', list: lambdas.list },
     ...{ administered: true, fields: ['_id', 'name', 'description'] },
   },
 } satisfies Record<string, Lookup>

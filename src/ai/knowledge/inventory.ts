@@ -1,10 +1,10 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
-import type { HttpContext } from '../../core/etag'
 import { notFound } from '../../core/problem'
+import type { ListPage } from '../../core/response-headers'
 import { parseOptional } from '../../core/shapes'
 import { ECHO_SOURCE_ID } from '../../integrations/targets/ai'
-import { applyPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../../storage/pagination'
+import { applyPage, type ListQuery, parseNames, parsePage, toListPage } from '../../storage/pagination'
 import { getUsableAgent } from '../agents'
 import { getSource } from '../sources/sources'
 import { getThreadRow } from '../threads'
@@ -25,8 +25,7 @@ export async function listStores(
   ctx: Ctx,
   sourceId: string,
   query: ListQuery & { integration?: string },
-  answer: HttpContext,
-): Promise<StoredVectorStore[]> {
+): Promise<ListPage<StoredVectorStore>> {
   // The stores of the built-in source are listed also when it is switched off.
   if (sourceId !== ECHO_SOURCE_ID) await getSource(ctx, sourceId)
   const page = parsePage(query, sortable)
@@ -42,7 +41,7 @@ export async function listStores(
     ...{ integration: row.integration, embeddingModel: row.model, chunks: row.chunks },
     ...{ files: counts.get(row._id) ?? 0, expires: row.expires },
   }))
-  return respondWithPage(answer, page, items, () => ctx.db.$count(vectorStores, where))
+  return toListPage(page, items, () => ctx.db.$count(vectorStores, where))
 }
 
 async function countFiles({ db }: Ctx, ids: string[]): Promise<Map<string, number>> {
@@ -61,8 +60,7 @@ export async function listFiles(
   sourceId: string,
   id: string,
   query: ListQuery,
-  answer: HttpContext,
-): Promise<KnowledgeFile[]> {
+): Promise<ListPage<KnowledgeFile>> {
   const isNamed = and(eq(_id, id), eq(source, sourceId), isNotExpired())
   if (!(await ctx.db.select({ _id }).from(vectorStores).where(isNamed).get())) notFound('vector store')
   const page = parsePage(query, sortableFiles)
@@ -71,7 +69,7 @@ export async function listFiles(
   const items = rows.map(({ _id, name, metadata, user, chunks, created }) => ({
     ...{ _id, fileName: name || null, metadata, user, chunks, created },
   }))
-  return respondWithPage(answer, page, items, () => ctx.db.$count(files, where))
+  return toListPage(page, items, () => ctx.db.$count(files, where))
 }
 
 /**

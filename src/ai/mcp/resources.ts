@@ -5,17 +5,14 @@ import { Problem } from '../../core/problem'
 
 const URI_PREFIX = 'atoll://blueprints/'
 
-/** The functions of blueprints set response headers, which are discarded here. */
-const createDiscardedContext = () => ({ request: new Request('http://mcp/'), set: { headers: {} } })
-
 /** Returns the blueprints that the caller may read, as resources. */
 export async function listBlueprintResources(ctx: Ctx) {
   if (!mayRead(ctx)) return []
-  const all: Awaited<ReturnType<typeof blueprints.list>> = []
+  const all: Awaited<ReturnType<typeof blueprints.list>>['items'] = []
   for (let page = 1; ; page++) {
-    const batch = await blueprints.list(ctx, { limit: '1000', page: `${page}` }, createDiscardedContext())
-    all.push(...batch)
-    if (batch.length < 1_000) break
+    const { items, next } = await blueprints.list(ctx, { limit: '1000', page: `${page}` })
+    all.push(...items)
+    if (!next) break
   }
   return all.map(({ key, name, description }) => ({
     ...{ uri: `${URI_PREFIX}${key}`, name: key, title: name, description, mimeType: 'application/json' },
@@ -26,7 +23,7 @@ export async function listBlueprintResources(ctx: Ctx) {
 export async function readBlueprintResource(ctx: Ctx, uri: string): Promise<string | undefined> {
   if (!uri.startsWith(URI_PREFIX) || !mayRead(ctx)) return
   try {
-    return JSON.stringify(await blueprints.get(ctx, uri.slice(URI_PREFIX.length), createDiscardedContext()))
+    return JSON.stringify((await blueprints.get(ctx, uri.slice(URI_PREFIX.length))).value)
   } catch (error) {
     if (!(error instanceof Problem && error.status === 404)) throw error
   }

@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { aiGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { ifMatchOf, sendPage, sendVersioned } from '../../core/response-headers'
 import { IdParams, SuccessShape } from '../../core/shapes'
 import * as agents from '../agents'
 import { chatByQuery, chatWithAgent } from '../chat'
@@ -14,7 +15,7 @@ const changeResponses = { 200: Agent, 404: ProblemShape, 412: ProblemShape }
 /** Agents: integrations with the trigger `chat` and the target `ai`. */
 export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
   .use(aiGuard('ai'))
-  .get('/', ({ ctx, query, request, set }) => agents.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, agents.list(ctx, query)), {
     can: 'user',
     query: AgentList,
     response: t.Array(Agent),
@@ -24,36 +25,46 @@ export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
       description: 'Newest first: the agents that the caller may use.',
     },
   })
-  .get('/:id', ({ ctx, params, request, set }) => agents.get(ctx, params.id, { request, set }), {
+  .get('/:id', ({ ctx, params, set }) => sendVersioned(set, agents.get(ctx, params.id)), {
     can: 'user',
     params: IdParams,
     response: { 200: Agent, 404: ProblemShape },
     detail: { operationId: 'getAgent', summary: 'Get an agent', description: 'Only admins see its instructions.' },
   })
-  .post('/', async ({ ctx, body, request, set }) => status(201, await agents.create(ctx, body, { request, set })), {
+  .post('/', async ({ ctx, body, set }) => status(201, await sendVersioned(set, agents.create(ctx, body))), {
     can: 'privileged',
     addsData: true,
     body: NewAgent,
     response: { 201: Agent, 409: ProblemShape },
     detail: { operationId: 'createAgent', summary: 'Create an agent' },
   })
-  .put('/:id', ({ ctx, params, body, request, set }) => agents.change(ctx, params.id, body, { request, set }), {
-    can: 'privileged',
-    changesData: true,
-    params: IdParams,
-    body: AgentChange,
-    response: changeResponses,
-    detail: { operationId: 'updateAgent', summary: 'Update an agent' },
-  })
-  .patch('/:id', ({ ctx, params, body, request, set }) => agents.change(ctx, params.id, body, { request, set }), {
-    can: 'privileged',
-    changesData: true,
-    params: IdParams,
-    body: AgentChange,
-    response: changeResponses,
-    detail: { operationId: 'patchAgent', summary: 'Update an agent' },
-  })
-  .delete('/:id', ({ ctx, params, request, set }) => agents.remove(ctx, params.id, { request, set }), {
+  .put(
+    '/:id',
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, agents.change(ctx, params.id, body, ifMatchOf(request))),
+    {
+      can: 'privileged',
+      changesData: true,
+      params: IdParams,
+      body: AgentChange,
+      response: changeResponses,
+      detail: { operationId: 'updateAgent', summary: 'Update an agent' },
+    },
+  )
+  .patch(
+    '/:id',
+    ({ ctx, params, body, request, set }) =>
+      sendVersioned(set, agents.change(ctx, params.id, body, ifMatchOf(request))),
+    {
+      can: 'privileged',
+      changesData: true,
+      params: IdParams,
+      body: AgentChange,
+      response: changeResponses,
+      detail: { operationId: 'patchAgent', summary: 'Update an agent' },
+    },
+  )
+  .delete('/:id', ({ ctx, params, request }) => agents.remove(ctx, params.id, ifMatchOf(request)), {
     can: 'privileged',
     params: IdParams,
     response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },

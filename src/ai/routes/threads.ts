@@ -1,13 +1,14 @@
 import { Elysia, status, t } from 'elysia'
 import { aiGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { sendPage } from '../../core/response-headers'
 import { IdParams, SuccessShape } from '../../core/shapes'
 import { NewThread, Thread, ThreadList } from '../shapes'
 import * as threads from '../threads'
 
 export const threadRoutes = new Elysia({ prefix: '/ai/threads', tags: ['ai'] })
   .use(aiGuard('ai'))
-  .get('/', ({ ctx, query, request, set }) => threads.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, threads.list(ctx, query)), {
     can: 'user',
     query: ThreadList,
     response: t.Array(Thread),

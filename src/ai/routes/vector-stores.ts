@@ -2,6 +2,7 @@ import { Elysia, status, t } from 'elysia'
 import { guard, uploadGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
 import { listParameter } from '../../core/query-lists'
+import { sendPage } from '../../core/response-headers'
 import { id } from '../../core/shapes'
 import { listQuery } from '../../storage/pagination'
 import * as files from '../knowledge/files'
@@ -35,7 +36,8 @@ export const vectorStoreListRoutes = new Elysia({ prefix: '/ai/sources/:sourceId
   .use(guard('ai'))
   .get(
     '/',
-    ({ ctx, params, query, request, set }) => inventory.listStores(ctx, params.sourceId, query, { request, set }),
+    ({ ctx, params, query, request, set }) =>
+      sendPage({ request, set }, inventory.listStores(ctx, params.sourceId, query)),
     {
       can: 'privileged',
       params: sourceParams,
@@ -51,7 +53,7 @@ export const vectorStoreListRoutes = new Elysia({ prefix: '/ai/sources/:sourceId
   .get(
     '/:id/files',
     ({ ctx, params, query, request, set }) =>
-      inventory.listFiles(ctx, params.sourceId, params.id, query, { request, set }),
+      sendPage({ request, set }, inventory.listFiles(ctx, params.sourceId, params.id, query)),
     {
       can: 'privileged',
       params: storeParams,

@@ -2,10 +2,10 @@ import { and, gte, inArray, lt, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../../accounts/context'
 import { DAY_MS, isIsoDate, parseIsoDateTime, toIsoString } from '../../core/clock'
-import { type HttpContext, setNoStore } from '../../core/etag'
 import { badRequest, type FieldError } from '../../core/problem'
+import type { ListPage } from '../../core/response-headers'
 import { parseOptional } from '../../core/shapes'
-import { applyPage, parseNames, parsePage, respondWithGrowingPage, respondWithPage } from '../../storage/pagination'
+import { applyPage, parseNames, parsePage, toGrowingListPage, toListPage } from '../../storage/pagination'
 import { usage } from '../tables'
 import { MICROS_PER_UNIT } from './prices'
 import type { AiUsage, AiUsageTotal, UsageFilters, UsageQuery } from './shapes'
@@ -17,20 +17,19 @@ const filterColumns = { user, workspace, integration, source, model, thread, sta
 const sortable = { ...{ _id, created, ...filterColumns }, ...{ promptTokens, completionTokens, cost, durationMs } }
 
 /** Returns the usage of completions and embeddings, newest first, or their totals with `groupBy`. @throws 400 */
-export async function list(ctx: Ctx, query: UsageQuery, answer: HttpContext): Promise<(AiUsage | AiUsageTotal)[]> {
-  setNoStore(answer)
+export async function list(ctx: Ctx, query: UsageQuery): Promise<ListPage<AiUsage | AiUsageTotal>> {
   const where = toCondition(query)
   const by = parseGroupings(query.groupBy)
   if (by.length) {
     const page = parsePage({ ...query, sort: '', $after: '' }, sortable)
     const totals = await computeTotals(ctx, by, where, parseOptional(query.sort))
     const pageOfTotals = totals.slice(page.offset, page.offset + page.limit + 1)
-    return respondWithPage<AiUsageTotal>(answer, page, pageOfTotals, async () => totals.length)
+    return toListPage<AiUsageTotal>(page, pageOfTotals, async () => totals.length)
   }
   const page = parsePage(query, sortable)
   const rows = await applyPage(page, ctx.db.select().from(usage).where(and(where, page.after)))
   const toAiUsage = ({ cost, ...row }: (typeof rows)[number]): AiUsage => ({ ...row, cost: cost / MICROS_PER_UNIT })
-  return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(usage, where), toAiUsage)
+  return toGrowingListPage(page, rows, () => ctx.db.$count(usage, where), toAiUsage)
 }
 
 function toCondition(query: UsageFilters): SQL | undefined {

@@ -1,6 +1,5 @@
 import * as agents from '../../ai/agents'
 import { AgentChange, NewAgent } from '../../ai/shapes'
-import { asList, asVersioned, invent } from '../../core/etag'
 import { badRequest } from '../../core/problem'
 import { validateTarget } from '../../integrations/targets'
 import { ECHO_SOURCE_ID } from '../../integrations/targets/ai'
@@ -21,8 +20,8 @@ export const agent = defineKind({
   shape: NewAgent,
   defaults: DEFAULTS,
   mapReferences: mapTargetReferences,
-  list: asList(agents.list),
-  get: asVersioned(agents.get),
+  list: agents.list,
+  get: agents.get,
   toStored({ _id, name, created: _, updated: __, ...definition }) {
     const stated = Object.entries(withoutStoreIds(definition)).filter(([, value]) => value !== undefined)
     return { id: _id, name, fallback: 'agent', definition: Object.fromEntries(stated) }
@@ -33,10 +32,10 @@ export const agent = defineKind({
     const errors = await validateTarget(referable, { kind: 'ai', ...target, sourceId: source })
     if (errors.length) badRequest(...errors)
   },
-  create: asVersioned(agents.create),
+  create: agents.create,
   async change(ctx, id, { name = null, ...input }, { ifMatch }) {
-    const target = withStoreIdsOf(input, await agents.get(ctx, id, invent()))
-    return agents.change(ctx, id, { ...CLEARED, ...DEFAULTS, ...target, name }, invent(ifMatch))
+    const target = withStoreIdsOf(input, (await agents.get(ctx, id)).value)
+    return agents.change(ctx, id, { ...CLEARED, ...DEFAULTS, ...target, name }, { ifMatch })
   },
-  remove: (ctx, id, { ifMatch }) => agents.remove(ctx, id, invent(ifMatch)),
+  remove: agents.remove,
 })

@@ -1,7 +1,6 @@
 import * as blueprints from '../../blueprints/blueprints'
 import { type Field, NewBlueprint } from '../../blueprints/shapes'
 import * as updates from '../../blueprints/update'
-import { asList, asVersioned, invent } from '../../core/etag'
 import { type Definition, defineKind } from './definition-kind'
 
 type BlueprintDefinition = Definition & { fields: Field[] }
@@ -39,12 +38,12 @@ export const blueprint = defineKind({
   },
   async assessImpact(ctx, key, after) {
     const change = after ? { ...DEFAULTS, ...(after as BlueprintDefinition) } : {}
-    const { entities, problems } = await updates.dryRun(ctx, key, change, invent())
+    const { entities, problems } = await updates.dryRun(ctx, key, change)
     return { entities, details: problems.map(({ message }) => message) }
   },
   async validate(ctx, { key, name: _, description: __, ...definition }, { before }) {
     if (!before) return blueprints.validateNew(definition)
-    const { problems } = await updates.dryRun(ctx, key, { ...DEFAULTS, ...definition }, invent())
+    const { problems } = await updates.dryRun(ctx, key, { ...DEFAULTS, ...definition })
     if (problems.length) throw updates.toProblem(updates.toChangeError(problems))
   },
   async validateRemoval(ctx, key, { pruneData, remaining }) {
@@ -56,19 +55,17 @@ export const blueprint = defineKind({
     if (pointing) throw blueprints.pointedToProblem(pointing.label)
     await blueprints.assertEmpty(ctx.db, key)
   },
-  list: asList(blueprints.list),
-  get: asVersioned(blueprints.get),
+  list: blueprints.list,
+  get: blueprints.get,
   toStored: ({ key, name, description, fields, ...parts }) => {
     const { permissions, permissionScope, limitations, computed, dispatchers, history = false } = parts
     const rules = { permissions, permissionScope, limitations, computed, dispatchers, history }
     return { id: key, name: key, definition: { name, description, fields, ...rules } }
   },
-  create: asVersioned(blueprints.create),
-  async change(ctx, key, { key: _, ...definition }, { ifMatch }) {
-    const { status } = await updates.update(ctx, key, { ...DEFAULTS, ...definition }, invent(ifMatch))
-    return { isUnderWay: status === 202 }
-  },
-  remove: (ctx, key, { pruneData, ifMatch }) => blueprints.remove(ctx, key, pruneData, invent(ifMatch)),
+  create: blueprints.create,
+  change: (ctx, key, { key: _, ...definition }, { ifMatch }) =>
+    updates.update(ctx, key, { ...DEFAULTS, ...definition }, { ifMatch }),
+  remove: (ctx, key, { pruneData, ifMatch }) => blueprints.remove(ctx, key, { force: pruneData, ifMatch }),
 })
 
 const fieldsOf = ({ fields }: Definition) => fields as Field[]

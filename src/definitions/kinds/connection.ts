@@ -4,7 +4,6 @@ import type { KindName } from '../../connections/kinds/index'
 import { mayKeepSecret } from '../../connections/secret-address'
 import { readSecrets } from '../../connections/secrets'
 import { NewConnection } from '../../connections/shapes'
-import { asList, asVersioned, invent } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { type Definition, defineKind, mapTexts, replaceKeys } from './definition-kind'
 
@@ -21,23 +20,23 @@ export const connection = defineKind({
   }),
   mayKeepSecret: ([secret = ''], before, after) =>
     mayKeepSecret(before.kind as KindName, secret, toMetadata(before), toMetadata(after)),
-  list: asList(connections.list),
-  get: asVersioned(connections.get),
+  list: connections.list,
+  get: connections.get,
   async toStored({ _id, name, kind, labels, metadata, secrets }, ctx) {
     const authentication = await readAuthentication(ctx, _id, secrets)
     return { id: _id, name, definition: { kind, labels, metadata, authentication } }
   },
   validate: (_ctx, input, { before }) => connections.validate(input, before?.stored.metadata as Definition | undefined),
-  create: asVersioned(connections.create),
+  create: connections.create,
   change(ctx, id, { name, kind, labels = [], metadata, authentication }, { before, ifMatch }) {
     const input = {
       ...{ name, kind, labels },
       metadata: replaceKeys(before.metadata as Definition, metadata),
       authentication: replaceKeys(before.authentication as Definition, authentication),
     }
-    return connections.change(ctx, id, input, invent(ifMatch))
+    return connections.change(ctx, id, input, { ifMatch })
   },
-  remove: (ctx, id, { ifMatch }) => connections.remove(ctx, id, invent(ifMatch)),
+  remove: (ctx, id, { ifMatch }) => connections.remove(ctx, id, { ifMatch }),
 })
 
 const toMetadata = ({ metadata = {} }: Definition) => metadata as Definition

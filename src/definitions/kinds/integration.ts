@@ -1,4 +1,3 @@
-import { asList, asVersioned, invent } from '../../core/etag'
 import { badRequest } from '../../core/problem'
 import * as integrations from '../../integrations/integrations'
 import { NewIntegration } from '../../integrations/shapes'
@@ -21,8 +20,8 @@ export const integration = defineKind({
     target: mapTargetReferences(target as Definition, map),
     ...(typeof plugin === 'string' && { plugin: map('plugin', plugin) }),
   }),
-  list: asList(integrations.list),
-  get: asVersioned(integrations.get),
+  list: integrations.list,
+  get: integrations.get,
   toStored({ _id, name, active, guest, trigger, target, roles, workspaceRoles, plugin }) {
     if (trigger.kind === 'chat' && target.kind === 'ai') return
     const fallback = trigger.kind === 'tool' ? trigger.name : `${trigger.kind}-${target.kind}`
@@ -37,13 +36,13 @@ export const integration = defineKind({
     const errors = await validateTarget(plannedReferences(planned), parsed)
     if (errors.length) badRequest(...prefixPaths('/target', errors))
   },
-  create: asVersioned(integrations.create),
+  create: integrations.create,
   change: (ctx, id, { name = null, ...input }, { ifMatch }) =>
     integrations.change(
       ctx,
       id,
       ({ target }) => ({ ...DEFAULTS, ...input, name, target: withStoreIdsOf(input.target, target) }),
-      invent(ifMatch),
+      { ifMatch },
     ),
-  remove: (ctx, id, { ifMatch }) => integrations.remove(ctx, id, invent(ifMatch)),
+  remove: (ctx, id, { ifMatch }) => integrations.remove(ctx, id, { ifMatch }),
 })

@@ -1,5 +1,4 @@
 import type { Ctx } from '../../accounts/context'
-import { asList, asVersioned, invent } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { compileCode } from '../../lambdas/compilation'
 import { readValues } from '../../lambdas/env'
@@ -21,8 +20,8 @@ export const lambda = defineKind({
     ...definition,
     ...(env !== undefined && { env: mapTexts(env, map) }),
   }),
-  list: asList(lambdas.list),
-  get: asVersioned(lambdas.get),
+  list: lambdas.list,
+  get: lambdas.get,
   async toStored({ _id, name, description, code, timeoutMs, memoryMb, serviceRole, env: names }, ctx) {
     const env = await readEnvironment(ctx, _id, names)
     return { id: _id, name, definition: { description, code, timeoutMs, memoryMb, serviceRole, env } }
@@ -30,13 +29,13 @@ export const lambda = defineKind({
   async validate(ctx, { code }, { before }) {
     if (code !== before?.stored.code) await compileCode(ctx, code)
   },
-  create: asVersioned(lambdas.create),
+  create: lambdas.create,
   change(ctx, id, { env, ...input }, { before, ifMatch }) {
     const values = replaceKeys(before.env as Definition, env as Definition) as Record<string, string | null>
     const { env: _, ...defaults } = DEFAULTS
-    return lambdas.change(ctx, id, { ...defaults, ...input, env: values }, invent(ifMatch))
+    return lambdas.change(ctx, id, { ...defaults, ...input, env: values }, { ifMatch })
   },
-  remove: (ctx, id, { ifMatch }) => lambdas.remove(ctx, id, invent(ifMatch)),
+  remove: (ctx, id, { ifMatch }) => lambdas.remove(ctx, id, { ifMatch }),
 })
 
 /** Returns the values by name; those that no key decrypts any more are empty. */

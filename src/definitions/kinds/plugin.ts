@@ -1,5 +1,4 @@
 import type { Ctx } from '../../accounts/context'
-import { asList, invent } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { openSecret } from '../../platform/vault/vault'
 import * as plugins from '../../plugins/plugins'
@@ -30,7 +29,7 @@ export const plugin = defineKind({
     const mapped = typeof secret === 'string' ? map(['secret'], secret) : undefined
     return { ...definition, ...(mapped !== undefined && { secret: mapped }) }
   },
-  list: asList(plugins.list),
+  list: plugins.list,
   get: async (ctx, id) => ({ value: await plugins.get(ctx, id) }),
   async toStored({ _id, name, description, manifestUrl, apiPath, proxyUrl, subscribedEvents, active }, ctx) {
     const secret = await readSecret(ctx, _id)
@@ -45,12 +44,12 @@ export const plugin = defineKind({
     plugins.assertPathAvailable(apiPath, !taken.some(({ definition }) => definition.apiPath === apiPath))
   },
   async create(ctx, input) {
-    const { secret: _, ...created } = await plugins.create(ctx, { ...DEFAULTS, ...input }, invent())
+    const { secret: _, ...created } = await plugins.create(ctx, { ...DEFAULTS, ...input })
     return { value: created }
   },
   async change(ctx, id, { secret, ...input }, { before }) {
     await plugins.change(ctx, id, { ...DEFAULTS, ...input })
-    if (secret && secret !== before.secret) await plugins.rotateSecret(ctx, id, secret, invent())
+    if (secret && secret !== before.secret) await plugins.rotateSecret(ctx, id, secret)
   },
   remove: (ctx, id) => plugins.remove(ctx, id),
 })

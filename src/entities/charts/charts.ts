@@ -1,8 +1,8 @@
+import type { Static } from 'elysia'
 import type { PublicCtx } from '../../accounts/context'
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
 import { type RowScope, requireRowScope, rowScopeOf } from '../../blueprints/permissions'
-import type { HttpContext } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import { resolveTimeZone } from '../../platform/settings/app-settings'
 import type { Db } from '../../storage/port'
@@ -22,6 +22,7 @@ import { aggregate } from './aggregation'
 import { type ParameterNames, parseChartQuery, parseCountQuery, type ZoneResolver } from './chart-query'
 import { AXES_TYPES, type DataPoint, isAxesType, toAxesOption, toPieOption } from './echarts'
 import { type Amount, createGrouping, type Group, type GroupPosition } from './grouping'
+import type { Sum } from './shapes'
 import { readGroupNames } from './values'
 
 /** Returns how many entities match the query of a list. @throws 400, 401, 403, 404 */
@@ -48,27 +49,32 @@ export async function count(originalCtx: PublicCtx, key: string, request: Reques
   })
 }
 
+/** How many groups there are, if the caller asked for it, and where the next page of them begins. */
+type GroupPage = { total?: number; nextSkip?: number }
+export type PagedChart<Chart> = GroupPage & { chart: Chart }
+
 /** Returns the exact sum of a property, in total and by groups. @throws 400 for a property that is not numeric */
-export async function sum(originalCtx: PublicCtx, key: string, http: HttpContext) {
-  const { value, groups } = await readGroups(originalCtx, key, http, { by: 'groupBy', needs: 'sum' })
-  return { ...(groups && { groups: groups.map(({ name, value }) => ({ group: name, sum: value })) }), sum: value }
+export async function sum(ctx: PublicCtx, key: string, request: Request): Promise<PagedChart<Static<typeof Sum>>> {
+  const { value, groups, label: _, ...page } = await readGroups(ctx, key, request, { by: 'groupBy', needs: 'sum' })
+  const sums = groups?.map(({ name, value }) => ({ group: name, sum: value }))
+  return { chart: { ...(sums && { groups: sums }), sum: value }, ...page }
 }
 
 /** Returns the ECharts options of a pie chart whose slices are the values of a property. */
-export async function pie(originalCtx: PublicCtx, key: string, http: HttpContext) {
-  const { groups = [], label } = await readGroups(originalCtx, key, http, { by: 'x', needs: 'x' })
-  return toPieOption(label, groups)
+export async function pie(ctx: PublicCtx, key: string, request: Request) {
+  const { groups = [], label, value: _, ...page } = await readGroups(ctx, key, request, { by: 'x', needs: 'x' })
+  return { chart: toPieOption(label, groups), ...page }
 }
 
 /** Returns the ECharts options of a chart with the values of a property on its x axis. @throws 404 CHART_NOT_FOUND */
-export async function axesChart(originalCtx: PublicCtx, key: string, type: string, http: HttpContext) {
+export async function axesChart(ctx: PublicCtx, key: string, type: string, request: Request) {
   if (!isAxesType(type)) {
-    return withChartContext(originalCtx, key, http.request, undefined, async () => {
+    return withChartContext(ctx, key, request, undefined, async () => {
       throw new Problem(404, 'CHART_NOT_FOUND', `There is no chart "${type}". Use one of: ${CHART_TYPES.join(', ')}.`)
     })
   }
-  const { groups = [], label } = await readGroups(originalCtx, key, http, { by: 'x', needs: 'x' })
-  return toAxesOption(type, label, groups)
+  const { groups = [], label, value: _, ...page } = await readGroups(ctx, key, request, { by: 'x', needs: 'x' })
+  return { chart: toAxesOption(type, label, groups), ...page }
 }
 
 const zoneResolver =
@@ -121,36 +127,28 @@ const CHART_TYPES = [...AXES_TYPES, 'pie', 'count', 'sum']
 const UNKNOWN_LABEL = 'Unknown'
 
 /** The total and the groups of a chart: sums of a property, or numbers of entities. */
-type ChartResult = { value: number | string; label: string; groups: DataPoint[] | undefined }
+type ChartResult = GroupPage & { value: number | string; label: string; groups?: DataPoint[] }
 
 /** Returns the sorted groups of a page; the last group of all has the entities without a value. */
 export function readGroups(
   originalCtx: PublicCtx,
   key: string,
-  http: HttpContext,
+  request: Request,
   names: ParameterNames,
 ): Promise<ChartResult> {
-  const receive = (response: Response): Promise<ChartResult> => {
-    for (const name of PAGE_HEADERS) {
-      const value = response.headers.get(name)
-      if (value !== null) http.set.headers[name] = value
-    }
-    return response.json() as Promise<ChartResult>
-  }
+  const receive = (response: Response) => response.json() as Promise<ChartResult>
   const prepare = () =>
-    prepareCostlyChart(originalCtx, key, http.request, async (ctx, model) => {
-      const text = getQueryString(http.request)
+    prepareCostlyChart(originalCtx, key, request, async (ctx, model) => {
+      const text = getQueryString(request)
       return (await parseChartQuery(model, ctx.actor, text, names, zoneResolver(ctx))).query
     })
   const threaded = { name: 'groups', args: [key, names.by, names.needs], receive, prepare }
-  return withChartContext(originalCtx, key, http.request, threaded, (of) => computeGroups(of, http, names))
+  return withChartContext(originalCtx, key, request, threaded, (of) => computeGroups(of, request, names))
 }
-
-const PAGE_HEADERS = ['x-total-count', 'link']
 
 async function computeGroups(
   { ctx, db, model, rowScope }: ChartContext,
-  { request, set }: HttpContext,
+  request: Request,
   names: ParameterNames,
 ): Promise<ChartResult> {
   const chartQuery = await parseChartQuery(model, ctx.actor, getQueryString(request), names, zoneResolver(ctx))
@@ -160,7 +158,7 @@ async function computeGroups(
   const { all, groups, unknown } = await aggregate(db, model, rowScope, { ...chartQuery, query }, grouping)
   const amountOf = ({ count, units }: Amount) => sum?.kind?.exactSum?.format(units) ?? count
   const result = { value: amountOf(all), label: sum ? seriesLabel(sum) : 'count' }
-  if (!grouping) return { ...result, groups: undefined }
+  if (!grouping) return result
 
   const positions = grouping.fillGaps([...groups.keys()].sort(compareValues))
   const total = positions.length + (unknown.count ? 1 : 0)
@@ -169,20 +167,10 @@ async function computeGroups(
   const labels = await readGroupNames(db, model, by, grouping, page)
   const points: DataPoint[] = page.map((group, at) => ({ name: labels[at]!, value: amountOf(group) }))
   if (unknown.count && start < total && total <= end) points.push({ name: UNKNOWN_LABEL, value: amountOf(unknown) })
-  const headers: Record<string, string> = {}
-  if (query.count) headers['x-total-count'] = `${total}`
-  if (query.limit && end < total) headers.link = `<${nextPageUrl(request, end)}>; rel="next"`
-  Object.assign(set.headers, headers)
-  return { ...result, groups: points }
+  const hasNext = query.limit && end < total
+  return { ...result, groups: points, ...(query.count && { total }), ...(hasNext && { nextSkip: end }) }
 }
 
 const emptyGroup = (position: GroupPosition): Group => ({ count: 0, units: 0n, position, first: 0, key: '' })
 const seriesLabel = ({ target }: ResolvedName) =>
   target.at === 'field' ? (target.field.title ?? target.field.key) : 'sum'
-
-function nextPageUrl(request: Request, skip: number) {
-  const search = new URLSearchParams(getQueryString(request))
-  search.delete('$page')
-  search.set('$skip', `${skip}`)
-  return `${request.url.slice(request.url.indexOf('/', 8), request.url.indexOf('?'))}?${search}`
-}

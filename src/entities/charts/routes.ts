@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { type HttpContext, sendPage } from '../../core/response-headers'
 import { INTERVALS } from '../../core/time-zone'
 import { blueprintParams, toParameter, toRequiredParameter } from '../parameters'
 import * as charts from './charts'
@@ -27,6 +28,14 @@ const groupParameters = [
 ]
 const problemResponses = { 400: ProblemShape, 401: ProblemShape, 403: ProblemShape, 404: ProblemShape }
 
+/** Sends `X-Total-Count` and `Link` of a page of groups, and returns its chart. */
+async function sendChart<Chart>(http: HttpContext, paged: Promise<charts.PagedChart<Chart>>): Promise<Chart> {
+  const { chart, total, nextSkip } = await paged
+  const next = nextSkip === undefined ? undefined : { $skip: `${nextSkip}`, $page: undefined }
+  await sendPage(http, { items: [], total, next })
+  return chart
+}
+
 export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags: ['charts'] })
   .use(guard('entities'))
   .get('/count', ({ ctx, params, request }) => charts.count(ctx, params.key, request), {
@@ -41,7 +50,7 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
       parameters: [timezoneParameter],
     },
   })
-  .get('/sum', ({ ctx, params, request, set }) => charts.sum(ctx, params.key, { request, set }), {
+  .get('/sum', ({ ctx, params, request, set }) => sendChart({ request, set }, charts.sum(ctx, params.key, request)), {
     anyone: true,
     costly: true,
     params: blueprintParams,
@@ -58,7 +67,7 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
       ],
     },
   })
-  .get('/pie', ({ ctx, params, request, set }) => charts.pie(ctx, params.key, { request, set }), {
+  .get('/pie', ({ ctx, params, request, set }) => sendChart({ request, set }, charts.pie(ctx, params.key, request)), {
     anyone: true,
     costly: true,
     params: blueprintParams,
@@ -70,18 +79,23 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
       parameters: groupParameters,
     },
   })
-  .get('/:type', ({ ctx, params, request, set }) => charts.axesChart(ctx, params.key, params.type, { request, set }), {
-    anyone: true,
-    costly: true,
-    params: t.Object({
-      key: t.String(),
-      type: t.String({ 'x-schema': { type: 'string', enum: ['line', 'bar', 'scatter', 'area'] } }),
-    }),
-    response: { 200: AxesChart, ...problemResponses },
-    detail: {
-      operationId: 'getAxesChart',
-      summary: 'Get a line, bar, scatter or area chart',
-      description: filterDescription,
-      parameters: groupParameters,
+  .get(
+    '/:type',
+    ({ ctx, params, request, set }) =>
+      sendChart({ request, set }, charts.axesChart(ctx, params.key, params.type, request)),
+    {
+      anyone: true,
+      costly: true,
+      params: t.Object({
+        key: t.String(),
+        type: t.String({ 'x-schema': { type: 'string', enum: ['line', 'bar', 'scatter', 'area'] } }),
+      }),
+      response: { 200: AxesChart, ...problemResponses },
+      detail: {
+        operationId: 'getAxesChart',
+        summary: 'Get a line, bar, scatter or area chart',
+        description: filterDescription,
+        parameters: groupParameters,
+      },
     },
-  })
+  )

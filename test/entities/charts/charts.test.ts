@@ -265,6 +265,8 @@ test('$limit and $skip page the groups, and a link leads to the next page', asyn
   const second = await as('user').get(next)
   expect(second.body.xAxis.data).toEqual(['b', 'Unknown'])
   expect(second.headers.get('link')).toBeNull()
+  const filtered = await as('user').get(chartPath('bar', 'x=name&name[$ne]=what?&$limit=2'))
+  expect(filtered.headers.get('link')).toContain('=what%3F&')
   expect(await getGroups('x=name&$skip=3')).toEqual([['Unknown', 1]])
   expect(await getGroups('x=name&$limit=2&$page=2')).toEqual([
     ['b', 2],

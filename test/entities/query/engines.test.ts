@@ -100,8 +100,7 @@ async function fillTenants(fields: FieldSpec[], things: Thing[], changes: Change
     return { ...own, metadata: doc as Entity['metadata'] }
   })
   for (const { tenant } of tenants) {
-    const answer = { request: new Request('http://a'), set: { headers: {} } }
-    await insert({ ...tenant, actor: admin }, { key, name: key, fields: fields as never, permissions }, answer)
+    await insert({ ...tenant, actor: admin }, { key, name: key, fields: fields as never, permissions })
     await insertInto(tenant, await getModel(tenant, key), entities, changes)
   }
   for (const { at, made, doc } of changes) {

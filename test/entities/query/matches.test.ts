@@ -64,8 +64,7 @@ test('matchesQuery finds the same entities as a list for random queries, on ever
         const key = `b${++blueprints}`
         for (const { name, tenant } of tenants) {
           const ctx = { ...tenant, actor }
-          const answer = { request: new Request('http://a'), set: { headers: {} } }
-          await insert(ctx, { key, name: key, fields: fields as never }, answer)
+          await insert(ctx, { key, name: key, fields: fields as never })
           const model = await getModel(tenant, key)
           await tenant.write(async (tx) => {
             for (const [n, { identifier, user, doc: properties }] of things.entries()) {
@@ -97,8 +96,7 @@ test('matchesQuery finds the same entities as a list for random queries, on ever
 test('the search terms of a version are collected once, however many subscribers search it', async () => {
   const { tenant } = tenants[0]!
   const ctx = { ...tenant, actor }
-  const answer = { request: new Request('http://a'), set: { headers: {} } }
-  await insert(ctx, { key: 'notes', name: 'Notes', fields: [{ key: 'text', type: 'text' }], permissions: [] }, answer)
+  await insert(ctx, { key: 'notes', name: 'Notes', fields: [{ key: 'text', type: 'text' }], permissions: [] })
   const model = await getModel(tenant, 'notes')
   const version = new EntityVersion({ shown: '"identifier":"a","metadata":{"text":"Two words"}', keys: '{}' })
   const parsed = parseQuery(model, actor, '$q=wor')

@@ -1,7 +1,6 @@
 import { hasPermission } from '../../../accounts/permissions'
 import * as blueprintStore from '../../../blueprints/blueprints'
 import { NewBlueprint } from '../../../blueprints/shapes'
-import { asVersioned } from '../../../core/etag'
 import { badRequest, type FieldError, Problem } from '../../../core/problem'
 import { collectErrors, defineDraftKind } from '../draft-kind'
 
@@ -29,7 +28,7 @@ export const blueprints = defineDraftKind({
       throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow you to create blueprints.')
   },
   sortForCreation: sortByReferences,
-  create: asVersioned(blueprintStore.create),
+  create: blueprintStore.create,
 })
 
 /** Sorts blueprints so that each one comes after those that it refers to. @throws 400 when they form a cycle */

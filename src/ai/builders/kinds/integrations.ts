@@ -1,6 +1,5 @@
 import { t } from 'elysia'
 import { hasPermission } from '../../../accounts/permissions'
-import { asVersioned } from '../../../core/etag'
 import { Problem } from '../../../core/problem'
 import * as integrationStore from '../../../integrations/integrations'
 import { Integration, NewIntegration } from '../../../integrations/shapes'
@@ -22,5 +21,5 @@ export const integrations = defineDraftKind({
     if (!hasPermission(actor, 'privileged'))
       throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow you to create integrations.')
   },
-  create: asVersioned(integrationStore.create),
+  create: integrationStore.create,
 })
