@@ -91,7 +91,7 @@ type Read<Item> = { value: Item; version?: string }
 type KindOperations<Shape extends TObject, Item> = {
   /** What the API accepts for a new resource. */
   shape: Shape
-  list(ctx: Ctx, query: ListQuery): Promise<Pick<ListPage<Item>, 'items'>>
+  list(ctx: Ctx, query: ListQuery): Promise<Pick<ListPage<Item>, 'items' | 'next'>>
   get(ctx: Ctx, id: string): Promise<Read<Item>>
   /** Returns undefined for an item that is not of this kind. */
   toStored(item: Item, ctx: Ctx): StoredResource | undefined | Promise<StoredResource | undefined>
@@ -141,13 +141,16 @@ export const defineKind = <Shape extends TObject, Item>({
   shape,
   async listAll(ctx) {
     const resources: StoredResource[] = []
-    for (let page = 1; ; page++) {
-      const { items } = await list(ctx, { limit: `${PAGE_SIZE}`, page: `${page}`, sort: 'created' })
+    let query: ListQuery = { limit: `${PAGE_SIZE}`, sort: 'created' }
+    for (;;) {
+      const { items, next } = await list(ctx, query)
       for (const item of items) {
         const resource = await toStored(item, ctx)
         if (resource) resources.push(resource)
       }
-      if (items.length < PAGE_SIZE) return resources
+      // A page of large resources ends before it is full.
+      if (!next) return resources
+      query = { ...query, ...next }
     }
   },
   async read(ctx, id) {
