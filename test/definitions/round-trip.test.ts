@@ -61,13 +61,14 @@ test('a tenant with things of every kind has the same bytes after a push into an
   })
 })
 
-test('a pull has all agents, although they are larger than a page of their list may be', async () => {
+test('a pull has all integrations, although they are larger than a page of their list may be', async () => {
   const { as, tenant } = await createTestTenant()
-  const count = 50
-  for (let n = 0; n < count; n++) {
-    const agent = { name: `agent ${n}`, systemPrompt: `${n} `.repeat(33_000) }
-    expect((await as('admin').post('/ai/agents', agent)).status).toBe(201)
+  const names = Array.from({ length: 50 }, (_, n) => `integration ${n}`)
+  for (const [n, name] of names.entries()) {
+    const target = { kind: 'ai', sourceId: 'echo', systemPrompt: `${n} `.repeat(33_000) }
+    const { status } = await as('admin').post('/integrations', { name, trigger: { kind: 'webhook' }, target })
+    expect(status).toBe(201)
   }
-  const agents = await kinds.agent.listAll({ ...tenant, actor: OPERATOR })
-  expect(agents.map(({ name }) => name)).toEqual(Array.from({ length: count }, (_, n) => `agent ${n}`))
+  const integrations = await kinds.integration.listAll({ ...tenant, actor: OPERATOR })
+  expect(integrations.map(({ name }) => name)).toEqual(names)
 })
