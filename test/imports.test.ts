@@ -107,9 +107,10 @@ const SHARED_WITH_PAGE = [
   'core/currencies.ts',
   'core/exact-numbers.ts',
   'core/list-text.ts',
+  'blueprints/access-rules.ts',
 ]
 
-test('the admin page imports of the server only how values are written, and samples of them', async () => {
+test('the admin page imports of the server only how values are written, samples of them, and how access rules are evaluated', async () => {
   for (const [file, imported] of await readImports(true))
     if (file.startsWith('admin/'))
       for (const target of imported) if (!target.startsWith('admin/')) expect(target, file).toBeOneOf(SHARED_WITH_PAGE)

@@ -5,17 +5,10 @@ import { getWorkspaceAccess } from '../accounts/memberships/workspace-access'
 import { isPrivileged } from '../accounts/permissions'
 import { notFound } from '../core/problem'
 import { parseOptional } from '../core/shapes'
+import { appliesTo, matchesCaller, matchesLabels, ruleScopeOf } from './access-rules'
 import { getModel } from './blueprints'
 import type { Model } from './model'
-import {
-  appliesTo,
-  type Caller,
-  matchesCaller,
-  matchesLabels,
-  type RowScope,
-  rowScopeOf,
-  ruleScopeOf,
-} from './permissions'
+import { type Caller, type RowScope, rowScopeOf } from './permissions'
 import {
   type ExplanationQuery,
   type Operation,
@@ -113,7 +106,8 @@ function explainRule(model: Model, rule: Rule, caller: Caller | undefined) {
     return caller?.workspace
       ? `The active workspace has none of the labels ${formatList(workspaceLabelsBased)}.`
       : `It asks for a workspace with one of the labels ${formatList(workspaceLabelsBased)}, and there is no active one.`
-  if (appliesTo(rule, caller)) return `It ${describeMatch(rule, caller)}. Its scope is ${ruleScopeOf(model, rule)}.`
+  if (appliesTo(rule, caller))
+    return `It ${describeMatch(rule, caller)}. Its scope is ${ruleScopeOf(model.permissionScope, rule)}.`
   if (!caller) return 'It is not for guests.'
   const requirements = [
     ...(roleBased.length ? [`one of the roles ${formatList(roleBased)}`] : []),

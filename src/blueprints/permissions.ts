@@ -2,6 +2,7 @@ import type { Actor } from '../accounts/actors'
 import { BoundedMap } from '../core/bounded-map'
 import { Problem } from '../core/problem'
 import { weakCached } from '../core/weak-cache'
+import { appliesTo, grantedScopes, hasFieldRole } from './access-rules'
 import type { Model, ModelField } from './model'
 import type { Operation, Rule, Scope } from './shapes'
 
@@ -56,10 +57,7 @@ function listScopes(model: Model, operation: Operation, actor: Caller | undefine
   const { scopes } = grantsOf(model, actor)
   const existing = scopes.get(operation)
   if (existing) return existing
-  const rules = (model.permissions ?? []).filter((rule) => rule.operation === operation && appliesTo(rule, actor))
-  const granted = new Set(rules.map((rule) => ruleScopeOf(model, rule)))
-  // An entity of a workspace can only be created in a workspace.
-  if (operation === 'create' && !actor?.workspace) granted.delete('workspace')
+  const granted = grantedScopes(model.permissions ?? [], model.permissionScope, operation, actor)
   scopes.set(operation, granted)
   return granted
 }
@@ -70,12 +68,6 @@ export function listHiddenKeys(model: Model, actor: Caller | undefined): string[
   grants.hiddenKeys ??= model.fields.filter((field) => !mayReadField(field, actor)).map(({ key }) => key)
   return grants.hiddenKeys
 }
-
-/** Returns the scope of a rule, which defaults to that of its blueprint. */
-export const ruleScopeOf = (
-  { permissionScope = 'user' }: Pick<Model, 'permissionScope'>,
-  { scope }: Pick<Rule, 'scope'>,
-): Scope => scope ?? permissionScope
 
 /** Returns the rows that a caller reaches. @throws 401 for guests when signing in could help, 403 */
 export function requireRowScope(model: Model, operation: Operation, actor: Caller | undefined): RowScope {
@@ -114,26 +106,5 @@ export const mayReadField = (field: Pick<ModelField, 'readRoles'>, actor: Caller
 export const mayWriteField = (field: Pick<ModelField, 'writeRoles'>, actor: Caller | undefined) =>
   hasFieldRole(field.writeRoles, actor)
 
-const hasFieldRole = (roles: string[] | undefined, actor: Caller | undefined) =>
-  !roles?.length || (!!actor && (actor.privileged || matchesAny(roles, actor.roles)))
-
-/** Returns whether a rule applies to this caller. */
-export const appliesTo = (rule: Rule, actor: Caller | undefined) =>
-  matchesCaller(rule, actor) && matchesLabels(rule, actor)
-
-/** Returns whether a rule names the caller: as a guest, by a role, or by a role in the active workspace. */
-export const matchesCaller = ({ guest, roleBased, workspaceRoleBased }: Rule, actor: Caller | undefined) =>
-  !!guest ||
-  (!!actor && matchesAny(roleBased, actor.roles)) ||
-  (!!actor?.workspace && matchesAny(workspaceRoleBased, actor.workspace.roles))
-
-/** Returns whether the active workspace has a label of the rule, or the rule has none. */
-export const matchesLabels = ({ workspaceLabelsBased }: Rule, actor: Caller | undefined) =>
-  !workspaceLabelsBased?.length || (!!actor?.workspace && matchesAny(workspaceLabelsBased, actor.workspace.labels))
-
 /** Guests are in no workspace, so a rule with labels never applies to them. */
 const isForGuests = ({ guest, workspaceLabelsBased }: Rule) => guest && !workspaceLabelsBased?.length
-
-/** Returns whether `have` contains one of the wanted names; `*` always matches. */
-export const matchesAny = (wanted: string[] | undefined, have: string[]) =>
-  !!wanted && (wanted.includes('*') || wanted.some((name) => have.includes(name)))

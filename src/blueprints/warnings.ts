@@ -3,8 +3,8 @@ import { weakCached } from '../core/weak-cache'
 import { cached } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { BUILT_IN_WORKSPACE_ROLES, getRestrictions, type Restrictions } from '../workspaces/restrictions'
+import { ruleScopeOf } from './access-rules'
 import { readDefinitions } from './definitions'
-import { ruleScopeOf } from './permissions'
 import type { Definition, Field, Rule, Warning } from './shapes'
 
 type AccessRules = Pick<Definition, 'permissions' | 'permissionScope' | 'limitations'>
@@ -82,7 +82,7 @@ async function listAccessWarnings(tenant: Tenant, accessRules: AccessRules): Pro
         restrictions,
         `/permissions/${index}/workspaceRoleBased`,
         workspaceRoleBased,
-        ruleScopeOf(accessRules, rule) === 'tenant',
+        ruleScopeOf(accessRules.permissionScope, rule) === 'tenant',
       ),
     ]),
     ...limitations.flatMap(({ workspaceLabels = [] }, index) =>

@@ -1,3 +1,4 @@
+import * as rules from '../../blueprints/access-rules'
 import type { Field, Rule } from '../api/schema'
 import type { Operation, Scope } from './rule-sentences'
 
@@ -7,35 +8,21 @@ export type Caller = { roles: string[]; workspace?: { roles: string[]; labels: s
 /** A row of the matrix: a kind of callers, or guests without one. */
 export type Subject = { label: string; caller?: Caller }
 
-const matchesAny = (wanted: readonly string[] | undefined, have: readonly string[]) =>
-  !!wanted && (wanted.includes('*') || wanted.some((name) => have.includes(name)))
+const toRuleCaller = (caller: Caller | undefined): rules.RuleCaller | undefined =>
+  caller && { ...caller, privileged: caller.roles.includes('admin'), workspace: caller.workspace ?? null }
 
-/** Returns whether a rule applies to a caller, as the server decides it. */
-export function appliesTo(rule: Rule, caller: Caller | undefined): boolean {
-  const { guest, roleBased, workspaceRoleBased, workspaceLabelsBased } = rule
-  const workspace = caller?.workspace
-  const isNamed =
-    !!guest ||
-    (!!caller && matchesAny(roleBased, caller.roles)) ||
-    (!!workspace && matchesAny(workspaceRoleBased, workspace.roles))
-  return (
-    isNamed && (!workspaceLabelsBased?.length || (!!workspace && matchesAny(workspaceLabelsBased, workspace.labels)))
-  )
-}
+/** Returns whether a rule applies to a caller. */
+export const appliesTo = (rule: Rule, caller: Caller | undefined) => rules.appliesTo(rule, toRuleCaller(caller))
 
 /** Returns the scopes that a caller reaches with an operation; none, when no rule allows it. */
 export function reachOf(
-  rules: readonly Rule[],
-  usualScope: Scope,
+  permissions: readonly Rule[],
+  defaultScope: Scope,
   operation: Operation,
   caller: Caller | undefined,
 ): Scope[] {
   if (caller?.roles.includes('admin')) return ['tenant']
-  const scopes = new Set(
-    rules
-      .filter((rule) => rule.operation === operation && appliesTo(rule, caller))
-      .map(({ scope }) => scope ?? usualScope),
-  )
+  const scopes = rules.grantedScopes(permissions, defaultScope, operation, toRuleCaller(caller))
   if (scopes.has('tenant')) return ['tenant']
   // Guests own nothing, and without a workspace nothing belongs to it.
   if (!caller && operation !== 'create') scopes.delete('user')
@@ -44,24 +31,21 @@ export function reachOf(
 }
 
 /** Returns whether a caller may read or write a field of an entity that they may read or write. */
-export function mayUseField(field: Field, part: 'readRoles' | 'writeRoles', caller: Caller | undefined): boolean {
-  const roles = field[part]
-  if (!roles?.length) return true
-  return !!caller && (caller.roles.includes('admin') || matchesAny(roles, caller.roles))
-}
+export const mayUseField = (field: Field, part: 'readRoles' | 'writeRoles', caller: Caller | undefined) =>
+  rules.hasFieldRole(field[part], toRuleCaller(caller))
 
 const namesOf = (lists: (string[] | undefined)[]) =>
   [...new Set(lists.flatMap((list) => list ?? []))].filter((name) => name !== '*').sort()
 
 /** Returns the callers between whom the rules and fields make a difference. */
-export function listSubjects(rules: readonly Rule[], fields: readonly Field[]): Subject[] {
+export function listSubjects(permissions: readonly Rule[], fields: readonly Field[]): Subject[] {
   const roles = namesOf([
-    ...rules.map(({ roleBased }) => roleBased),
+    ...permissions.map(({ roleBased }) => roleBased),
     ...fields.flatMap(({ readRoles, writeRoles }) => [readRoles, writeRoles]),
   ]).filter((role) => role !== 'admin' && role !== 'user')
-  const workspaceRoles = namesOf(rules.map(({ workspaceRoleBased }) => workspaceRoleBased))
-  const labels = namesOf(rules.map(({ workspaceLabelsBased }) => workspaceLabelsBased))
-  const hasWorkspaces = rules.some(
+  const workspaceRoles = namesOf(permissions.map(({ workspaceRoleBased }) => workspaceRoleBased))
+  const labels = namesOf(permissions.map(({ workspaceLabelsBased }) => workspaceLabelsBased))
+  const hasWorkspaces = permissions.some(
     ({ scope, workspaceRoleBased }) => scope === 'workspace' || workspaceRoleBased?.includes('*'),
   )
   const member = (label: string, own: string[], ownLabels: string[] = []): Subject => ({

@@ -1,5 +1,6 @@
+import { matchesAny } from '../../blueprints/access-rules'
 import type { Model, ModelField } from '../../blueprints/model'
-import { type Caller, matchesAny, mayReadField } from '../../blueprints/permissions'
+import { type Caller, mayReadField } from '../../blueprints/permissions'
 import type { Limitation, PlanLimit } from '../../blueprints/shapes'
 import { slot } from '../../core/extension'
 import { Problem } from '../../core/problem'
