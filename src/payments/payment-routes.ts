@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
-import { ifMatchOf, sendVersioned } from '../core/response-headers'
+import { ifMatchOf, sendPage, sendVersioned } from '../core/response-headers'
 import { optionalBody } from '../core/shapes'
 import { startCheckout } from './checkout/checkout'
 import * as configuration from './configuration'
@@ -42,7 +42,7 @@ const checkoutRoutes = new Elysia({ prefix: '/checkout', tags: ['payments'] })
 
 const invoiceRoutes = new Elysia({ prefix: '/invoices', tags: ['payments'] })
   .use(guard('payments'))
-  .get('/', ({ ctx, query, request, set }) => invoices.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, invoices.list(ctx, query)), {
     can: 'user',
     query: InvoiceList,
     response: t.Array(Invoice),

@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
+import { sendPage } from '../core/response-headers'
 import { IdParams } from '../core/shapes'
 import * as plans from './plans'
 import { NewPlan, Plan, PlanChange, PlanList, PricePreview, PricePreviewRequest } from './shapes'
@@ -10,7 +11,7 @@ const changeResponses = { 200: Plan, 400: ProblemShape, 404: ProblemShape }
 
 export const planRoutes = new Elysia({ prefix: '/plans', tags: ['payments'] })
   .use(guard('payments'))
-  .get('/public', ({ ctx, query, request, set }) => plans.listPublic(ctx, query, { request, set }), {
+  .get('/public', ({ ctx, query, request, set }) => sendPage({ request, set }, plans.listPublic(ctx, query, request)), {
     open: true,
     query: PlanList,
     response: t.Array(Plan),
@@ -20,7 +21,7 @@ export const planRoutes = new Elysia({ prefix: '/plans', tags: ['payments'] })
       description: 'Lists active plans. Admins can list archived plans with `isActive=false`.',
     },
   })
-  .get('/', ({ ctx, query, request, set }) => plans.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, plans.list(ctx, query)), {
     can: 'privileged',
     query: PlanList,
     response: t.Array(Plan),

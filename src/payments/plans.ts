@@ -1,11 +1,11 @@
 import { eq } from 'drizzle-orm'
 import type { Ctx, PublicCtx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
-import type { HttpContext } from '../core/etag'
 import { badRequest, type FieldError, notFound, Problem, summarizeErrors } from '../core/problem'
+import type { ListPage } from '../core/response-headers'
 import { parseFlag } from '../core/shapes'
 import { getSettings } from '../platform/settings/tenant-settings'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../storage/pagination'
 import type { Db } from '../storage/port'
 import { findAmountFlaw, findConnectedKind } from './amounts'
 import { findActor } from './billable-entity'
@@ -21,28 +21,26 @@ const DEFAULT_SORT = 'sortOrder,monthlyPrice'
 type Filters = ListQuery & { isActive?: string }
 
 /** Returns a page of all plans, in their sort order. */
-export async function list({ db }: Ctx, query: Filters, answer: HttpContext): Promise<PlanResponse[]> {
-  return listPlans(db, query, parseFlag(query, 'isActive'), answer, toAdminPlan)
-}
+export const list = async ({ db }: Ctx, query: Filters) =>
+  listPlans(db, query, parseFlag(query, 'isActive'), toAdminPlan)
 
 /** Returns a page of the active plans, for guests too. Only admins get archived ones, with `isActive=false`. */
-export async function listPublic(ctx: PublicCtx, query: Filters, answer: HttpContext): Promise<PlanResponse[]> {
+export async function listPublic(ctx: PublicCtx, query: Filters, request: Request): Promise<ListPage<PlanResponse>> {
   const active = parseFlag(query, 'isActive') ?? true
-  if (!active && !(await findActor(answer.request))?.privileged) return []
-  return listPlans(ctx.db, query, active, answer, toPublicPlan)
+  if (!active && !(await findActor(request))?.privileged) return { items: [] }
+  return listPlans(ctx.db, query, active, toPublicPlan)
 }
 
 async function listPlans(
   db: Db,
   query: Filters,
   active: boolean | undefined,
-  answer: HttpContext,
   toResponse: (plan: Plan) => PlanResponse,
 ) {
   const page = parsePage(query, sortable, DEFAULT_SORT)
   const where = active === undefined ? undefined : eq(isActive, active)
   const rows = await applyPage(page, db.select().from(plans).where(where))
-  return respondWithPage(answer, page, rows.map(toResponse), () => db.$count(plans, where))
+  return toListPage(page, rows.map(toResponse), () => db.$count(plans, where))
 }
 
 /** Returns a plan. @throws 404 PLAN_NOT_FOUND, also for an archived plan unless the caller is an admin */

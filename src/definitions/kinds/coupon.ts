@@ -1,5 +1,4 @@
 import { parseIsoDateTime, toIsoString } from '../../core/clock'
-import { asList } from '../../core/etag'
 import * as coupons from '../../payments/coupons/coupons'
 import { NewCoupon } from '../../payments/shapes'
 import { defineKind } from './definition-kind'
@@ -33,7 +32,7 @@ export const coupon = defineKind({
   }),
   isArchived: true,
   isKept: ({ definition }) => definition.isActive === false,
-  list: asList(coupons.list),
+  list: coupons.list,
   get: async (ctx, id) => ({ value: await coupons.get(ctx, id) }),
   toStored({ _id, code, currentRedemptions: _, created: __, updated: ___, ...definition }) {
     return { id: _id, name: code, definition }

@@ -1,4 +1,3 @@
-import { asList } from '../../core/etag'
 import * as plans from '../../payments/plans'
 import { NewPlan } from '../../payments/shapes'
 import { defineKind } from './definition-kind'
@@ -22,7 +21,7 @@ export const plan = defineKind({
   prepare: (definition, { before }) => ({ ...(before && { currency: before.currency }), ...definition }),
   isArchived: true,
   isKept: ({ definition }) => definition.isActive === false,
-  list: asList(plans.list),
+  list: plans.list,
   get: async (ctx, id) => ({ value: await plans.get(ctx, id) }),
   toStored({ _id, name, created: _, updated: __, ...definition }) {
     return { id: _id, name, definition }

@@ -2,13 +2,12 @@ import { Value } from '@sinclair/typebox/value'
 import { eq } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
 import { now, parseIsoDateTime, toIsoString } from '../../core/clock'
-import type { HttpContext } from '../../core/etag'
 import { type FieldError, notFound, Problem, summarizeErrors } from '../../core/problem'
 import { parseFlag } from '../../core/shapes'
 import { listFieldErrors } from '../../core/validation'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import { Conflict } from '../../storage/errors'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../../storage/pagination'
 import type { Db } from '../../storage/port'
 import { findAmountFlaw, findConnectedKind } from '../amounts'
 import { fromMinorUnits, MAX_MINOR_AMOUNT, parseCurrency, toMinorUnits } from '../money'
@@ -20,12 +19,12 @@ const { _id, code, isActive, currentRedemptions, validFrom, validUntil, created,
 const sortable = { _id, code, isActive, currentRedemptions, validFrom, validUntil, created, updated }
 
 /** Returns a page of coupons, newest first. */
-export async function list({ db }: Ctx, query: ListQuery & { isActive?: string }, answer: HttpContext) {
+export async function list({ db }: Ctx, query: ListQuery & { isActive?: string }) {
   const page = parsePage(query, sortable)
   const active = parseFlag(query, 'isActive')
   const where = active === undefined ? undefined : eq(isActive, active)
   const rows = await applyPage(page, db.select().from(coupons).where(where))
-  return respondWithPage(answer, page, rows.map(toCoupon), () => db.$count(coupons, where))
+  return toListPage(page, rows.map(toCoupon), () => db.$count(coupons, where))
 }
 
 /** Returns a coupon. @throws 404 COUPON_NOT_FOUND */

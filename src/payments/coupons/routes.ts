@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { sendPage } from '../../core/response-headers'
 import { IdParams, jsonObject, withKeyPolicy } from '../../core/shapes'
 import { Coupon, CouponChange, CouponCode, CouponList, NewCoupon } from '../shapes'
 import * as coupons from './coupons'
@@ -16,7 +17,7 @@ const describeOperation = (operationId: string, summary: string, schema: object)
 
 export const couponRoutes = new Elysia({ prefix: '/coupons', tags: ['payments'] })
   .use(guard('payments'))
-  .get('/', ({ ctx, query, request, set }) => coupons.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, coupons.list(ctx, query)), {
     can: 'privileged',
     query: CouponList,
     response: t.Array(Coupon),

@@ -1,8 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
-import type { HttpContext } from '../../core/etag'
 import { notFound } from '../../core/problem'
-import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
+import { applyPage, type GrowingListQuery, parsePage, toGrowingListPage } from '../../storage/pagination'
 import { callerEntityFilter, requireOwn } from '../billable-entity'
 import { filterByParameter } from '../list-filter'
 import { fromMinorUnits } from '../money'
@@ -15,7 +14,7 @@ const sortable = { _id, status, amount, subscriptionId, paidAt, created, updated
 type Filters = { billableEntityType?: string; billableEntityId?: string; subscriptionId?: string; status?: string }
 
 /** Returns a page of invoices, newest first: all for admins, else those of the caller's entity. */
-export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: HttpContext) {
+export async function list(ctx: Ctx, query: Filters & GrowingListQuery) {
   const { db } = ctx
   const page = parsePage(query, sortable)
   // Only admins may choose the entity. Everyone may filter by status.
@@ -27,7 +26,7 @@ export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: 
     filterByParameter(status, filters, 'status', ['paid', 'open', 'void']),
   )
   const rows = await applyPage(page, db.select().from(invoices).where(and(where, page.after)))
-  return respondWithGrowingPage(answer, page, rows, () => db.$count(invoices, where), toInvoice)
+  return toGrowingListPage(page, rows, () => db.$count(invoices, where), toInvoice)
 }
 
 /** Returns an invoice. @throws 404 INVOICE_NOT_FOUND, 403 when it belongs to another entity */

@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { sendPage } from '../../core/response-headers'
 import { IdParams, optionalBody, toJsonOrNull } from '../../core/shapes'
 import {
   Cancellation,
@@ -41,18 +42,22 @@ export const subscriptionRoutes = new Elysia({ prefix: '/subscriptions', tags: [
       description: 'Returns the active or trialing subscription with the limits of its plan, or `null`.',
     },
   })
-  .get('/', ({ ctx, query, request, set }) => subscriptions.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, subscriptions.list(ctx, query)), {
     can: 'user',
     query: SubscriptionList,
     response: t.Array(Subscription),
     detail: { operationId: 'listSubscriptions', summary: 'List subscriptions' },
   })
-  .get('/workspaces', ({ ctx, query, request, set }) => subscriptions.listOfWorkspaces(ctx, query, { request, set }), {
-    can: 'privileged',
-    query: WorkspaceSubscriptionList,
-    response: t.Array(WorkspaceSubscription),
-    detail: { operationId: 'listWorkspaceSubscriptions', summary: 'List the subscriptions of workspaces' },
-  })
+  .get(
+    '/workspaces',
+    ({ ctx, query, request, set }) => sendPage({ request, set }, subscriptions.listOfWorkspaces(ctx, query)),
+    {
+      can: 'privileged',
+      query: WorkspaceSubscriptionList,
+      response: t.Array(WorkspaceSubscription),
+      detail: { operationId: 'listWorkspaceSubscriptions', summary: 'List the subscriptions of workspaces' },
+    },
+  )
   .get('/statistics', ({ ctx, request }) => summarize(ctx, request), {
     can: 'privileged',
     response: SubscriptionStatistics,

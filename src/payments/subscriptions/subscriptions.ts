@@ -1,9 +1,8 @@
 import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
-import type { HttpContext } from '../../core/etag'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import { parseFlag } from '../../core/shapes'
-import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
+import { applyPage, type ListQuery, parsePage, toListPage } from '../../storage/pagination'
 import type { Db } from '../../storage/port'
 import { findConnectedKind, requirePositiveAmount } from '../amounts'
 import {
@@ -37,16 +36,16 @@ type Filters = {
 }
 
 /** Returns a page of subscriptions, newest first: all for admins, else those of the caller's entity. */
-export async function list(ctx: Ctx, query: Filters & ListQuery, answer: HttpContext) {
+export async function list(ctx: Ctx, query: Filters & ListQuery) {
   const { db } = ctx
   const page = parsePage(query, sortable)
   const where = listConditions({ ...query, ...callerEntityFilter(ctx) })
   const rows = await applyPage(page, db.select().from(subscriptions).where(where))
-  return respondWithPage(answer, page, rows.map(toSubscription), () => db.$count(subscriptions, where))
+  return toListPage(page, rows.map(toSubscription), () => db.$count(subscriptions, where))
 }
 
 /** Returns a page of the subscriptions of workspaces, with their plans. */
-export async function listOfWorkspaces({ db }: Ctx, query: Filters & ListQuery, answer: HttpContext) {
+export async function listOfWorkspaces({ db }: Ctx, query: Filters & ListQuery) {
   const page = parsePage(query, sortable)
   const where = listConditions({ ...query, billableEntityType: 'workspace' })
   const rows = await applyPage(
@@ -61,7 +60,7 @@ export async function listOfWorkspaces({ db }: Ctx, query: Filters & ListQuery, 
     ...toSubscription(subscription),
     planId: plan && toAdminPlan(plan),
   }))
-  return respondWithPage(answer, page, items, () => db.$count(subscriptions, where))
+  return toListPage(page, items, () => db.$count(subscriptions, where))
 }
 
 /** @throws 400 for an unknown status or entity type */

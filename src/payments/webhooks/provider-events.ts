@@ -1,12 +1,11 @@
 import { and, eq, inArray, lt } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
-import type { HttpContext } from '../../core/etag'
 import { notFound } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import type { Lease } from '../../jobs/with-lease'
-import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
+import { applyPage, type GrowingListQuery, parsePage, toGrowingListPage } from '../../storage/pagination'
 import type { Tenant } from '../../tenancy/tenants'
 import { filterByParameter } from '../list-filter'
 import { type ProviderEventRow, providerEvents } from '../tables'
@@ -17,11 +16,7 @@ const { _id, providerKind, type, status, subscriptionId, occurredAt, attempts, c
 const sortable = { _id, providerKind, type, status, occurredAt, attempts, created, updated }
 
 /** Returns a page of the events of providers, newest first. */
-export async function list(
-  { db }: Ctx,
-  query: GrowingListQuery & ProviderEventFilters,
-  answer: HttpContext,
-): Promise<ProviderEvent[]> {
+export async function list({ db }: Ctx, query: GrowingListQuery & ProviderEventFilters) {
   const page = parsePage(query, sortable)
   const subscription = parseOptional(query.subscriptionId)
   const conditions = and(
@@ -31,7 +26,7 @@ export async function list(
     subscription === undefined ? undefined : eq(subscriptionId, subscription),
   )
   const rows = await applyPage(page, db.select().from(providerEvents).where(and(conditions, page.after)))
-  return respondWithGrowingPage(answer, page, rows, () => db.$count(providerEvents, conditions), toProviderEvent)
+  return toGrowingListPage(page, rows, () => db.$count(providerEvents, conditions), toProviderEvent)
 }
 
 /** Returns an event with its body. @throws 404 PROVIDER_EVENT_NOT_FOUND */

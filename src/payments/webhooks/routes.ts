@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { guard, streamGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
+import { sendPage } from '../../core/response-headers'
 import { IdParams } from '../../core/shapes'
 import * as inbox from './provider-events'
 import { ProviderEvent, ProviderEventDetails, ProviderEventList, ProviderEventReceipt } from './shapes'
@@ -8,7 +9,7 @@ import { receiveWebhook } from './webhook-receiver'
 
 const providerEventRoutes = new Elysia({ prefix: '/payments/events', tags: ['payments'] })
   .use(guard('payments'))
-  .get('/', ({ ctx, query, request, set }) => inbox.list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => sendPage({ request, set }, inbox.list(ctx, query)), {
     can: 'privileged',
     query: ProviderEventList,
     response: t.Array(ProviderEvent),
