@@ -96,7 +96,7 @@ function throwBackupNotFound(address: string, at: number): never {
 }
 
 /** Returns the backup in a folder, or undefined when there is none. @throws 409 BACKUP_DAMAGED or BACKUP_TOO_NEW */
-async function readManifest(target: BackupTarget, folder: string): Promise<StoredBackup | undefined> {
+export async function readManifest(target: BackupTarget, folder: string): Promise<StoredBackup | undefined> {
   const content = await target.read(joinPath(folder, MANIFEST_NAME))
   if (!content) return
   const place = target.addressOf(folder)

@@ -1,12 +1,11 @@
 import { toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
-import { joinPath, listBackedUpTenants, type StoredBackup } from './backup-list'
+import { joinPath, listBackedUpTenants, readManifest } from './backup-list'
 import { CONTENTS_FOLDER, findListing, readListing } from './contents/content-list'
 import { isContentSound } from './contents/stored-contents'
 import { INSTALLATION_FOLDER, orderFolders } from './folder-name'
 import { parseSegmentName } from './log/log-segment'
 import { LOG_FOLDER } from './log/shipped-log'
-import { MANIFEST_NAME, parseManifest } from './manifest'
 import type { BackupTarget } from './targets/backup-target'
 
 /** What was found in the backups of a tenant. `until` is the last moment that its log has. */
@@ -34,7 +33,7 @@ async function verifyTenant(target: BackupTarget, folder: string): Promise<Verif
   const names = orderFolders(await target.list(folder)).map(({ name }) => name)
   for (const name of names)
     try {
-      const backup = await readBackup(target, joinPath(folder, name))
+      const backup = await readManifest(target, joinPath(folder, name))
       if (!backup) continue // it is being made
       verified.backups++
       if (backup.manifest.log) generations.add(backup.manifest.log.generation)
@@ -50,13 +49,6 @@ async function verifyTenant(target: BackupTarget, folder: string): Promise<Verif
   await verifyContents(target, folder, listings, verified)
   await verifyLog(target, folder, generations, verified)
   return verified
-}
-
-async function readBackup(target: BackupTarget, folder: string): Promise<StoredBackup | undefined> {
-  const content = await target.read(joinPath(folder, MANIFEST_NAME))
-  if (!content) return
-  const place = target.addressOf(folder)
-  return { target, folder, place, manifest: parseManifest(await new Response(content).text(), place) }
 }
 
 async function assertStoredFile(target: BackupTarget, path: string, bytes: number, sha256: string) {

@@ -6,3 +6,13 @@ export function tryParseJson(text: string, fallback?: unknown): unknown {
     return fallback
   }
 }
+
+/** Returns the value at a dotted path, or undefined. */
+export function readPath(value: unknown, path: string): unknown {
+  let part = value
+  for (const key of path.split('.')) {
+    if (part === null || typeof part !== 'object' || !Object.hasOwn(part, key)) return
+    part = (part as Record<string, unknown>)[key]
+  }
+  return part
+}

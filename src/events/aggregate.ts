@@ -2,6 +2,7 @@ import type { Ctx } from '../accounts/context'
 import { doubleSum } from '../blueprints/fields/exact-sum'
 import { numberKey } from '../blueprints/fields/index-key-codec'
 import { toIsoString } from '../core/clock'
+import { readPath } from '../core/json'
 import { formatQuarter, startOfInterval, type TimeZone } from '../core/time-zone'
 import { readFairly } from '../entities/query/fair-reads'
 import type { Event } from '../jobs/outbox'
@@ -34,7 +35,7 @@ async function sumMatching(db: Db, { sum: path, groupBy, ...query }: SumQueryInp
   let totalUnits = 0n
   const groups = new Map<string, { units: bigint; count: number }>()
   for await (const event of findMatching(db, query, zone)) {
-    const value = valueAtPath(event.metadata, path)
+    const value = readPath(event.metadata, path.replace(/^metadata\./, ''))
     if (typeof value !== 'number') continue
     const units = doubleSum.units(numberKey(value))
     totalUnits += units
@@ -46,14 +47,4 @@ async function sumMatching(db: Db, { sum: path, groupBy, ...query }: SumQueryInp
   const groupSums = [...groups].map(([group, { units, count }]) => ({ group, sum: doubleSum.format(units), count }))
   groupSums.sort((one, other) => (one.group < other.group ? -1 : 1))
   return { sum: doubleSum.format(totalUnits), ...(groupBy && { groups: groupSums }) }
-}
-
-/** Returns the value at a dotted path, which may begin with `metadata.`. */
-function valueAtPath(metadata: unknown, path: string): unknown {
-  let part = metadata
-  for (const key of path.replace(/^metadata\./, '').split('.')) {
-    if (part === null || typeof part !== 'object' || !Object.hasOwn(part, key)) return
-    part = (part as Record<string, unknown>)[key]
-  }
-  return part
 }

@@ -1,6 +1,7 @@
 import { config } from '../config'
 import { DAY_MS, HOUR_MS, MINUTE_MS, now, toIsoString } from '../core/clock'
 import { log, logError } from '../core/log'
+import { repeatWork } from '../core/repeated-work'
 import { isFirstProcess } from '../core/server-processes'
 import type { BackgroundWork } from '../jobs/area'
 import { beginRemoval, type ContentRemains, endRemoval, listContentRemains } from '../tenancy/content-remains'
@@ -44,19 +45,7 @@ async function removeContents(store: RemovingStore, remains: ContentRemains, sig
 export function startContentRemoval(delayMs = MINUTE_MS, intervalMs = HOUR_MS): BackgroundWork {
   const store = s3ContentStore()
   if (!store || !isFirstProcess()) return {}
-  const controller = new AbortController()
-  let [timer, running]: [Timer | undefined, Promise<void> | undefined] = [undefined, undefined]
-  const schedule = (ms: number) => {
-    timer = setTimeout(() => {
-      running = runClaimed(store, controller.signal).finally(() => !controller.signal.aborted && schedule(intervalMs))
-    }, ms).unref()
-  }
-  schedule(delayMs)
-  const stop = () => {
-    clearTimeout(timer)
-    controller.abort()
-  }
-  return { stop, finish: async () => running }
+  return repeatWork((signal) => runClaimed(store, signal), intervalMs, delayMs)
 }
 
 async function runClaimed(store: RemovingStore, signal: AbortSignal) {

@@ -1,12 +1,11 @@
 import { and, eq } from 'drizzle-orm'
 import type { PublicCtx } from '../accounts/context'
-import { HOUR_MS, toIsoString } from '../core/clock'
+import { toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
-import { parseRetryAfter } from '../core/retry-after'
 import { emit, toPublicEvent } from '../jobs/outbox'
 import type { Job, JobResult, NewJob } from '../jobs/queue'
 import { events } from '../jobs/tables'
-import { JobError, type JobHandler } from '../jobs/worker'
+import { JobError, type JobHandler, readRetryAfter } from '../jobs/worker'
 import { inputToLambdaRequest, type LambdaRequest } from '../lambdas/request'
 import { isQuotaExceeded } from '../limits/quota-description'
 import type { Db, Tx } from '../storage/port'
@@ -60,8 +59,7 @@ export const runJob: JobHandler = {
       const lastOutcome = job.outcome
       const { status, headers } = await runTarget(tenant, row, { ...invocation, lastOutcome, signal }, payload.depth)
       if (status < 400) return { state: 'done' }
-      const wait = parseRetryAfter(headers.get('retry-after'))
-      throw new JobError(`The target answered ${status}.`, wait ? { retryAfter: Math.min(wait, HOUR_MS) } : {})
+      throw new JobError(`The target answered ${status}.`, readRetryAfter(headers))
     } catch (error) {
       throw toJobError(error, job.attempts + 1 >= (targets[row.targetKind].maxAttempts ?? Number.POSITIVE_INFINITY))
     }

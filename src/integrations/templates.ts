@@ -1,3 +1,4 @@
+import { readPath } from '../core/json'
 import { fillTemplate } from '../platform/mail/templates'
 import { type Invocation, toPayload } from './invocation'
 
@@ -10,16 +11,6 @@ export function renderTemplate(template: string, invocation: Invocation, maxLeng
   const names = new Set([...template.matchAll(/\{\{[#^/]?([\w.]{1,200})\}\}/g)].map(([, name = '']) => name))
   const values = [...names].map((name) => [name, toText(readPath(toPayload(invocation), name))] as const)
   return fillTemplate(template, Object.fromEntries(values), undefined, maxLength).slice(0, maxLength)
-}
-
-/** Returns the value at a dotted path, or undefined. */
-function readPath(value: unknown, path: string): unknown {
-  let part = value
-  for (const key of path.split('.')) {
-    if (part === null || typeof part !== 'object' || !Object.hasOwn(part, key)) return
-    part = (part as Record<string, unknown>)[key]
-  }
-  return part
 }
 
 function toText(value: unknown): string {

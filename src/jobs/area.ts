@@ -30,7 +30,7 @@ export type Area = {
   /** Values for slots and extension points of other areas. */
   provides?: Provision[]
   /** Starts the background work of a serving process. */
-  start?(): BackgroundWork
+  start?(): BackgroundWork | BackgroundWork[]
 }
 
 /** Returns the area; its type is checked. */
@@ -75,11 +75,11 @@ export function startAreas(areas: readonly Area[]): Required<BackgroundWork> {
   const running = areas.flatMap(({ start }) => start?.() ?? [])
   return {
     stop: () => {
-      for (const { stop } of running) stop?.()
+      for (const work of running) work.stop?.()
     },
     abort: () => {
-      for (const { abort } of running) abort?.()
+      for (const work of running) work.abort?.()
     },
-    finish: () => Promise.all(running.map(({ finish }) => finish?.())),
+    finish: () => Promise.all(running.map((work) => work.finish?.())),
   }
 }

@@ -42,39 +42,34 @@ const isQueued = (orderingKey: string) => and(eq(jobs.orderingKey, orderingKey),
 const INSERT_JOB = `insert into jobs (_id, kind, lane, payload, state, attempts, due, created, trace)
   values (?, ?, ?, ?, 'waiting', 0, ?, ?, ?) on conflict ("_id") do nothing`
 
-/** Adds a job, which some process runs at least once after this transaction. */
-export async function enqueue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob) {
+const toRow = (job: NewJob, isBehind: unknown, time = now()) => {
   const {
     _id = Bun.randomUUIDv7(),
     kind,
     payload = {},
     orderingKey = _id,
-    at = now(),
+    at = time,
     trace = currentTraceparent(),
   } = job
-  const isBehind = job.orderingKey && (await hasQueued(tx, orderingKey))
-  await tx.query(INSERT_JOB, [_id, kind, orderingKey, JSON.stringify(payload), isBehind ? null : at, now(), trace])
+  return [_id, kind, orderingKey, JSON.stringify(payload), isBehind ? null : at, time, trace]
+}
+
+/** Adds a job, which some process runs at least once after this transaction. */
+export async function enqueue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob) {
+  await tx.query(INSERT_JOB, toRow(job, job.orderingKey && (await hasQueued(tx, job.orderingKey))))
   tx.afterCommit(() => wake(tenant))
 }
 
 /** Adds many jobs; those with the same ordering key run in the given order. */
 export async function enqueueAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, newJobs: NewJob[]) {
-  const time = now()
-  const [busyKeys, rows] = [new Set<string>(), [] as unknown[][]]
+  const [time, busyKeys] = [now(), new Set<string>()]
   for (const orderingKey of new Set(newJobs.flatMap(({ orderingKey }) => orderingKey ?? [])))
     if (await hasQueued(tx, orderingKey)) busyKeys.add(orderingKey)
-  for (const job of newJobs) {
-    const {
-      _id = Bun.randomUUIDv7(),
-      kind,
-      payload = {},
-      orderingKey = _id,
-      at = time,
-      trace = currentTraceparent(),
-    } = job
-    rows.push([_id, kind, orderingKey, JSON.stringify(payload), busyKeys.has(orderingKey) ? null : at, time, trace])
-    busyKeys.add(orderingKey)
-  }
+  const rows = newJobs.map((job) => {
+    const isBehind = job.orderingKey && busyKeys.has(job.orderingKey)
+    if (job.orderingKey) busyKeys.add(job.orderingKey)
+    return toRow(job, isBehind, time)
+  })
   await tx.executeMany(INSERT_JOB, rows)
   tx.afterCommit(() => wake(tenant))
 }
@@ -205,9 +200,8 @@ export const hasQueued = async (tx: Tx, orderingKey: string): Promise<boolean> =
 
 /** Replaces all waiting jobs of an ordering key with one job. */
 export async function replaceQueued({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob & { orderingKey: string }) {
-  const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey, at = now(), trace = currentTraceparent() } = job
-  await deleteQueued(tx, orderingKey)
-  await tx.query(INSERT_JOB, [_id, kind, orderingKey, JSON.stringify(payload), at, now(), trace])
+  await deleteQueued(tx, job.orderingKey)
+  await tx.query(INSERT_JOB, toRow(job, false))
   tx.afterCommit(() => wake(tenant))
 }
 

@@ -41,66 +41,93 @@ type TenantWatch = {
   timer?: Timer
 }
 
-/**
- * Runs the jobs of all tenants as they become due, each tenant's in one process at a time. Returns a function that
- * stops it: no job is started after that, and the signal of running work is aborted.
- */
-export function startRunner(): () => void {
-  const watches = new Map<string, TenantWatch>()
-  const stopping = new AbortController()
-  const { signal } = stopping
+/** Runs the jobs of all tenants as they become due, each tenant's in one process at a time. */
+export class JobRunner {
+  #watches = new Map<string, TenantWatch>()
+  #checkShare = new FairShare({ running: { total: MAX_CONCURRENT_CHECKS }, waiting: {} })
+  #stopping = new AbortController()
+  #lastCheckAt = performance.now()
+  #timers: Timer[] = []
 
-  /** Databases are closed while the last reads of a stopped runner are under way. */
-  const logFailure = (cause: unknown, tenant?: string) => {
-    if (!signal.aborted) logError('JOBS_FAILED', { ...(tenant && { tenant }), cause })
+  start() {
+    takeClockChange()
+    onWake((id) => this.#checkTenant(id))
+    const sweep = this.#orLogFailure(() => this.#sweep())
+    const checkUsedTenants = this.#orLogFailure(() => this.#checkUsedTenants())
+    sweep()
+    this.#timers = [
+      setInterval(sweep, SWEEP_INTERVAL_MS).unref(),
+      setInterval(checkUsedTenants, USED_TENANTS_CHECK_INTERVAL_MS).unref(),
+      setInterval(() => this.#watchClock(), CLOCK_CHECK_INTERVAL_MS).unref(),
+    ]
+    return this
   }
 
-  const checkTenant = (id: string, isLowPriority = false) => {
-    if (signal.aborted) return
-    const watch = watches.get(id) ?? { isBusy: false, recheck: false, isLowPriority }
-    watches.set(id, watch)
+  /** After this no job is started, and the signal of running work is aborted. */
+  stop() {
+    this.#stopping.abort()
+    onWake(undefined)
+    for (const timer of this.#timers) clearInterval(timer)
+    for (const { timer, wake } of this.#watches.values()) {
+      clearTimeout(timer)
+      wake?.()
+    }
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopping.signal.aborted
+  }
+
+  #orLogFailure = (work: () => Promise<void>) => () => void work().catch((error) => this.#logFailure(error))
+
+  /** Databases are closed while the last reads of a stopped runner are under way. */
+  #logFailure(cause: unknown, tenant?: string) {
+    if (!this.#isStopped) logError('JOBS_FAILED', { ...(tenant && { tenant }), cause })
+  }
+
+  #checkTenant(id: string, isLowPriority = false) {
+    if (this.#isStopped) return
+    const watch = this.#watches.get(id) ?? { isBusy: false, recheck: false, isLowPriority }
+    this.#watches.set(id, watch)
     watch.recheck = true
     watch.isLowPriority &&= isLowPriority
     watch.wake?.()
-    if (!watch.isBusy) void processTenant(id, watch)
+    if (!watch.isBusy) void this.#processTenant(id, watch)
   }
 
-  async function processTenant(id: string, watch: TenantWatch) {
+  async #processTenant(id: string, watch: TenantWatch) {
     watch.isBusy = true
     clearTimeout(watch.timer)
     let delayMs: number | undefined
     try {
-      while (watch.recheck && !signal.aborted) {
+      while (watch.recheck && !this.#isStopped) {
         // Reset first: an error would otherwise repeat the work at once, without end.
         watch.recheck = false
-        delayMs = await runTenantJobs(await getTenant(id), watch)
+        delayMs = await this.#runTenantJobs(await getTenant(id), watch)
       }
     } catch (error) {
       const { code = 'INTERNAL' } = getErrorChain(error).find((cause) => cause instanceof Problem) ?? {}
       const isExpected = RETRY_DELAYS_MS.has(code)
-      if (!isExpected) logFailure(error, id)
+      if (!isExpected) this.#logFailure(error, id)
       delayMs = isExpected ? RETRY_DELAYS_MS.get(code) : RETRY_DELAY_MS
     }
     watch.isBusy = false
-    if (signal.aborted) return
-    if (watch.recheck) void processTenant(id, watch)
-    else if (delayMs === undefined) watches.delete(id)
-    else watch.timer = setTimeout(() => checkTenant(id), Math.min(delayMs, MAX_TIMER_MS)).unref()
+    if (this.#isStopped) return
+    if (watch.recheck) void this.#processTenant(id, watch)
+    else if (delayMs === undefined) this.#watches.delete(id)
+    else watch.timer = setTimeout(() => this.#checkTenant(id), Math.min(delayMs, MAX_TIMER_MS)).unref()
   }
 
   /** Returns the ms until the next check, or undefined when none is needed. */
-  async function runTenantJobs(tenant: Tenant, watch: TenantWatch): Promise<number | undefined> {
+  async #runTenantJobs(tenant: Tenant, watch: TenantWatch): Promise<number | undefined> {
     const { isLowPriority } = watch
     watch.isLowPriority = true
     const check = async () => {
       await adjustToClock(tenant, watch)
       return hasWork(tenant)
     }
-    const hasJobs = await checkShare.run({ tenant: tenant.tenant, caller: 'jobs' }, check, { isLowPriority })
-    if (hasJobs) {
-      const leaseResult = await withLease(tenant, 'jobs', (held) => drainLinger(held, watch), {
-        ttlMs: JOBS_LEASE_TTL_MS,
-      })
+    if (await this.#checkShare.run({ tenant: tenant.tenant, caller: 'jobs' }, check, { isLowPriority })) {
+      const leaseResult = await withJobsLease(tenant, (held) => this.#drainLinger(held, watch))
       if (leaseResult.state !== 'done')
         return Math.min(RETRY_DELAY_MS, 'left' in leaseResult ? leaseResult.left : RETRY_DELAY_MS)
     }
@@ -108,21 +135,8 @@ export function startRunner(): () => void {
     return next === undefined ? undefined : Math.max(0, next - now())
   }
 
-  /** Corrects the due times of a tenant once after each change of the clock. */
-  async function adjustToClock(tenant: Tenant, watch: TenantWatch) {
-    if (watch.isRescheduled) return
-    // Set first: the clock may be set again meanwhile.
-    watch.isRescheduled = true
-    try {
-      await rescheduleByClock(tenant)
-    } catch (error) {
-      watch.isRescheduled = false
-      throw error
-    }
-  }
-
-  async function drainLinger(lease: Tenant & Lease, watch: TenantWatch) {
-    const tenant = { ...lease, signal: AbortSignal.any([lease.signal, signal]) }
+  async #drainLinger(lease: Tenant & Lease, watch: TenantWatch) {
+    const tenant = { ...lease, signal: AbortSignal.any([lease.signal, this.#stopping.signal]) }
     const nextWake = () =>
       new Promise<void>((resolve) => {
         watch.wake = resolve
@@ -131,80 +145,68 @@ export function startRunner(): () => void {
       watch.recheck = false
       await adjustToClock(tenant, watch)
       await drainJobs(tenant, nextWake)
-      if (!watch.recheck && !signal.aborted) await Promise.race([nextWake(), Bun.sleep(LEASE_LINGER_MS)])
+      if (!watch.recheck && !this.#isStopped) await Promise.race([nextWake(), Bun.sleep(LEASE_LINGER_MS)])
     } while (watch.recheck && !tenant.signal.aborted)
     watch.wake = undefined
   }
 
   /** Checks all tenants, slowly, for jobs that were left by a process that is gone. */
-  async function sweep() {
+  async #sweep() {
     let page = await listTenantIds('', TENANTS_PER_PAGE)
     for (; page.length; page = await listTenantIds(page.at(-1)!, TENANTS_PER_PAGE)) {
       for (const id of page) {
-        if (signal.aborted) return
-        checkTenant(id, true)
+        if (this.#isStopped) return
+        this.#checkTenant(id, true)
         await Bun.sleep(SWEEP_PAUSE_MS)
         // While all checks are busy, the other tenants wait.
-        while (checkShare.isFull && !signal.aborted) await Bun.sleep(SWEEP_PAUSE_MS)
+        while (this.#checkShare.isFull && !this.#isStopped) await Bun.sleep(SWEEP_PAUSE_MS)
       }
     }
   }
-  const startSweep = () => void sweep().catch((error) => logFailure(error))
-  let lastCheckAt = performance.now()
+
   /**
    * Checks the tenants in use. A database that was closed meanwhile was checked when it was opened, or is checked by
    * the next sweep.
    */
-  async function checkUsedTenants() {
-    const since = lastCheckAt
-    lastCheckAt = performance.now()
+  async #checkUsedTenants() {
+    const since = this.#lastCheckAt
+    this.#lastCheckAt = performance.now()
     for await (const { tenant } of eachOpenServedSince(since, USED_TENANTS_CHECK_INTERVAL_MS / 2)) {
-      if (signal.aborted) return
-      checkTenant(tenant, true)
+      if (this.#isStopped) return
+      this.#checkTenant(tenant, true)
     }
   }
 
-  takeClockChange()
   /** Checks all tenants again when the clock was set: timers follow `performance.now()`, due times the clock. */
-  const watchClock = () => {
+  #watchClock() {
     if (takeClockChange() < CLOCK_JUMP_MS) return
-    for (const [id, watch] of watches) {
+    for (const [id, watch] of this.#watches) {
       watch.isRescheduled = false
-      checkTenant(id)
-    }
-  }
-
-  onWake(checkTenant)
-  startSweep()
-  const timers = [
-    setInterval(startSweep, SWEEP_INTERVAL_MS).unref(),
-    setInterval(
-      () => void checkUsedTenants().catch((error) => logFailure(error)),
-      USED_TENANTS_CHECK_INTERVAL_MS,
-    ).unref(),
-    setInterval(watchClock, CLOCK_CHECK_INTERVAL_MS).unref(),
-  ]
-  return () => {
-    stopping.abort()
-    onWake(undefined)
-    for (const timer of timers) clearInterval(timer)
-    for (const { timer, wake } of watches.values()) {
-      clearTimeout(timer)
-      wake?.()
+      this.#checkTenant(id)
     }
   }
 }
 
-const checkShare = new FairShare({ running: { total: MAX_CONCURRENT_CHECKS }, waiting: {} })
+/** Corrects the due times of a tenant once after each change of the clock. */
+async function adjustToClock(tenant: Tenant, watch: TenantWatch) {
+  if (watch.isRescheduled) return
+  // Set first: the clock may be set again meanwhile.
+  watch.isRescheduled = true
+  await rescheduleByClock(tenant).catch((error) => {
+    watch.isRescheduled = false
+    throw error
+  })
+}
+
+const withJobsLease = <T>(tenant: Tenant, work: (held: Tenant & Lease) => Promise<T>) =>
+  withLease(tenant, 'jobs', work, { ttlMs: JOBS_LEASE_TTL_MS })
 
 /** Runs all due jobs of a tenant. Returns the number of attempts. */
 export async function runDueJobs(tenant: Tenant): Promise<number> {
   let attempts = 0
   await rescheduleByClock(tenant)
   while (await hasWork(tenant)) {
-    const leaseResult = await withLease(tenant, 'jobs', (held) => drainJobs(held, () => new Promise(() => {})), {
-      ttlMs: JOBS_LEASE_TTL_MS,
-    })
+    const leaseResult = await withJobsLease(tenant, (held) => drainJobs(held, () => new Promise(() => {})))
     if (leaseResult.state === 'done') attempts += leaseResult.value
     else await Bun.sleep(Math.min(100, 'left' in leaseResult ? leaseResult.left : 100))
   }

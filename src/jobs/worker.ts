@@ -3,6 +3,7 @@ import { extensions, registry } from '../core/extension'
 import { FairShare } from '../core/fair-share'
 import { logError } from '../core/log'
 import { TooManyCalls } from '../core/outbound-calls'
+import { parseRetryAfter } from '../core/retry-after'
 import { parseTrace, runInSpan, runInTrace } from '../core/trace'
 import type { Db, Tx } from '../storage/port'
 import { isOutgoingHeld, type Tenant } from '../tenancy/tenants'
@@ -51,6 +52,12 @@ export class JobError extends Error {
   ) {
     super(message)
   }
+}
+
+/** Returns how long an answer asks to wait, for the details of a `JobError`: at most an hour. */
+export function readRetryAfter(headers: Headers): { retryAfter?: number } {
+  const wait = parseRetryAfter(headers.get('retry-after'))
+  return wait ? { retryAfter: Math.min(wait, MAX_RETRY_DELAY_MS) } : {}
 }
 
 /** Something besides the queue that is checked at each wake. It makes jobs of what it finds. */

@@ -1,4 +1,5 @@
 import { logError } from '../core/log'
+import { repeatWork } from '../core/repeated-work'
 import { cached } from '../tenancy/cache'
 import { eachOpenServedSince, type Tenant } from '../tenancy/tenants'
 import { sandboxPool } from './sandbox/pool'
@@ -17,11 +18,7 @@ export function startPrewarming(): () => void {
     for await (const tenant of eachOpenServedSince(since, CHECK_INTERVAL_MS / 2))
       if (await hasLambdas(tenant)) return sandboxPool.prewarm()
   }
-  const timer = setInterval(
-    () => prewarm().catch((cause) => logError('LAMBDAS_NOT_WARMED', { cause })),
-    CHECK_INTERVAL_MS,
-  ).unref()
-  return () => clearInterval(timer)
+  return repeatWork(() => prewarm().catch((cause) => logError('LAMBDAS_NOT_WARMED', { cause })), CHECK_INTERVAL_MS).stop
 }
 
 const hasLambdas = (tenant: Tenant) =>

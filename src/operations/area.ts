@@ -2,9 +2,9 @@ import { config } from '../config'
 import { startLogTail } from '../core/log-tail'
 import { defineArea } from '../jobs/area'
 import { eventDispatcher } from '../jobs/event-dispatcher'
-import { housekeepingTasks, startHousekeeping } from '../jobs/housekeeping'
+import { Housekeeping, housekeepingTasks } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
-import { startRunner } from '../jobs/runner'
+import { JobRunner } from '../jobs/runner'
 import { announceServer } from '../tenancy/servers'
 import { startDescriptorCheck } from './file-descriptors'
 import { installationRoutes } from './installation'
@@ -28,25 +28,13 @@ export const operations = defineArea({
   },
   start: () => {
     if (config.ATOLL_OPERATOR_TOKEN) startLogTail()
-    const stopHousekeeping = startHousekeeping(housekeepingTasks(), config.ATOLL_HOUSEKEEPING * 1_000)
-    const stopRunner = startRunner()
-    const sweep = startSchemaSweep()
-    const stopLagMeasurement = startLagMeasurement()
-    const stopDescriptorCheck = startDescriptorCheck()
     answerOtherProcesses()
-    const withdrawServer = announceServer()
-    return {
-      stop() {
-        endReadiness()
-        withdrawServer()
-        stopHousekeeping()
-        stopRunner()
-        sweep.stop()
-        stopLagMeasurement()
-        stopDescriptorCheck()
-      },
-      abort: abandonTasks,
-      finish: waitForTasks,
-    }
+    return [
+      { stop: endReadiness, abort: abandonTasks, finish: waitForTasks },
+      { stop: announceServer() },
+      new Housekeeping(housekeepingTasks(), config.ATOLL_HOUSEKEEPING * 1_000).start(),
+      new JobRunner().start(),
+      ...[startSchemaSweep(), { stop: startLagMeasurement() }, { stop: startDescriptorCheck() }],
+    ]
   },
 })

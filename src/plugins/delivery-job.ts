@@ -1,14 +1,14 @@
 import { eq, sql } from 'drizzle-orm'
 import { isPrivateNetworkAllowed } from '../connections/url-policy'
 import { toStorableText } from '../core/body'
-import { HOUR_MS, now, toIsoString } from '../core/clock'
+import { now, toIsoString } from '../core/clock'
 import { FAILURE_MESSAGES, type FailureReason, fetchExternal, UpstreamUnreachable } from '../core/http-client'
 import { TooManyCalls } from '../core/outbound-calls'
-import { parseRetryAfter } from '../core/retry-after'
 import { emit, toPublicEvent } from '../jobs/outbox'
 import type { Job, JobResult } from '../jobs/queue'
 import { events } from '../jobs/tables'
-import { JobError, type JobHandler } from '../jobs/worker'
+import type { Lease } from '../jobs/with-lease'
+import { JobError, type JobHandler, readRetryAfter } from '../jobs/worker'
 import type { Tx } from '../storage/port'
 import { prepareFirst } from '../storage/prepared-statements'
 import { bumpVersion } from '../tenancy/cache'
@@ -22,64 +22,21 @@ import { deliveries, plugins } from './tables'
 const DELIVERY_TIMEOUT_MS = 15_000
 const BUSY_RETRY_DELAY_MS = 5_000 // ms; for a delivery that found too many calls under way
 const MAX_ANSWER_BYTES = 1_024 // bytes of an answer that are stored
-const MAX_RETRY_DELAY_MS = HOUR_MS // ms; the upper limit of a `retry-after` header
 
 /** The result of an attempt. `duration` is in ms. */
 type Outcome = { status: number | null; duration: number | null; answer: string; error: string | null; canceled?: true }
+type Message = { url: string; body: string; headers: Record<string, string> }
 
 /** The handler of delivery jobs: it sends an event to a plugin, signed as a Standard Webhook. */
 export const deliveryJob: JobHandler = {
   isOutgoing: true,
-  async run(tenant, job): Promise<JobResult> {
-    const { plugin, hookUrl, event } = job.payload as DeliveryPayload
-    const cached = await findActivePlugin(tenant, plugin)
-    const isSubscribed = cached?.plugin.subscribedEvents.some((entry) => entry.active && entry.hookUrl === hookUrl)
-    if (!cached || !isSubscribed)
-      return { state: 'done', outcome: { ...EMPTY_OUTCOME, canceled: true } satisfies Outcome }
-    const storedEvent = await findEvent(tenant.db, { id: event._id })
-    if (!storedEvent) {
-      const error = 'The event was too old and has been removed.'
-      throw new JobError(error, { outcome: { ...EMPTY_OUTCOME, error } satisfies Outcome, permanent: true })
-    }
-    const body = JSON.stringify(toPublicEvent(storedEvent))
-    const headers = {
-      ...{ 'content-type': 'application/json', 'user-agent': 'atoll', 'x-atoll-tenant': tenant.tenant },
-      ...signWebhook(job._id, body, cached.secrets),
-    }
-    const startedAt = performance.now()
-    const init = { method: 'POST', body, headers, signal: tenant.signal }
-    const limits = {
-      tenant: tenant.tenant,
-      timeout: DELIVERY_TIMEOUT_MS,
-      limit: MAX_ANSWER_BYTES,
-      truncate: true,
-      privateNetwork: isPrivateNetworkAllowed(),
-    }
-    const response = await fetchExternal(hookUrl, init, limits).catch((error) => {
-      // A lost lease also ends the wait for a turn; the job then belongs to another process.
-      const isPostponed = error instanceof TooManyCalls && !tenant.signal.aborted
-      if (!isPostponed && !(error instanceof UpstreamUnreachable)) throw error
-      return error as TooManyCalls | UpstreamUnreachable
-    })
-    if (response instanceof TooManyCalls) return { state: 'postponed', due: now() + BUSY_RETRY_DELAY_MS }
-    const duration = Math.round(performance.now() - startedAt)
-    if (response instanceof UpstreamUnreachable) {
-      const error = DELIVERY_FAILURE_MESSAGES[response.reason]
-      throw new JobError(error, { outcome: { ...EMPTY_OUTCOME, duration, error } satisfies Outcome })
-    }
-    const { status, headers: responseHeaders, ok } = response
-    const outcome = { status, duration, answer: toStorableText(await response.text()), error: null } satisfies Outcome
-    if (ok) return { state: 'done', outcome }
-    const error =
-      status === 410
-        ? 'The endpoint answered 410 Gone; the subscription was disabled.'
-        : `The endpoint answered ${status}.`
-    const retryDelay = parseRetryAfter(responseHeaders.get('retry-after')) ?? 0
-    throw new JobError(error, {
-      outcome: { ...outcome, error },
-      permanent: status === 410,
-      ...(retryDelay > 0 && { retryAfter: Math.min(retryDelay, MAX_RETRY_DELAY_MS) }),
-    })
+  async run(tenant, job) {
+    const message = await prepareMessage(tenant, job)
+    if (!message) return toSuccess({ ...EMPTY_OUTCOME, canceled: true })
+    const call = await callEndpoint(tenant, message)
+    if (!call) return { state: 'postponed', due: now() + BUSY_RETRY_DELAY_MS }
+    if (call.outcome.error !== null) throw toFailure(call.outcome, call)
+    return toSuccess(call.outcome)
   },
   onSettled: recordAttempts,
   async findSubject(db, { payload }) {
@@ -88,6 +45,52 @@ export const deliveryJob: JobHandler = {
     return row && { kind: 'plugin', _id: plugin, ...row }
   },
 }
+
+/** Returns what is sent, or undefined without an active subscription. @throws JobError when the event was removed */
+async function prepareMessage(tenant: Tenant, { _id, payload }: Job): Promise<Message | undefined> {
+  const { plugin, hookUrl: url, event } = payload as DeliveryPayload
+  const cached = await findActivePlugin(tenant, plugin)
+  if (!cached?.plugin.subscribedEvents.some((entry) => entry.active && entry.hookUrl === url)) return
+  const storedEvent = await findEvent(tenant.db, { id: event._id })
+  if (!storedEvent)
+    throw toFailure({ ...EMPTY_OUTCOME, error: 'The event was too old and has been removed.' }, { permanent: true })
+  const body = JSON.stringify(toPublicEvent(storedEvent))
+  const common = { 'content-type': 'application/json', 'user-agent': 'atoll', 'x-atoll-tenant': tenant.tenant }
+  return { url, body, headers: { ...common, ...signWebhook(_id, body, cached.secrets) } }
+}
+
+/** Sends a message. Returns what came out and whether and when to try again; undefined while too many calls run. */
+async function callEndpoint(
+  { tenant, signal }: Tenant & Lease,
+  { url, ...message }: Message,
+): Promise<{ outcome: Outcome; permanent?: boolean; retryAfter?: number } | undefined> {
+  const limits = { tenant, timeout: DELIVERY_TIMEOUT_MS, limit: MAX_ANSWER_BYTES, truncate: true }
+  const privateNetwork = isPrivateNetworkAllowed()
+  const startedAt = performance.now()
+  const measure = () => ({ ...EMPTY_OUTCOME, duration: Math.round(performance.now() - startedAt) })
+  try {
+    const response = await fetchExternal(url, { ...message, method: 'POST', signal }, { ...limits, privateNetwork })
+    const { status, headers, ok } = response
+    const outcome = { ...measure(), status, answer: toStorableText(await response.text()) }
+    if (ok) return { outcome }
+    const isGone = status === 410
+    const error = isGone
+      ? 'The endpoint answered 410 Gone; the subscription was disabled.'
+      : `The endpoint answered ${status}.`
+    return { outcome: { ...outcome, error }, permanent: isGone, ...readRetryAfter(headers) }
+  } catch (error) {
+    // A lost lease also ends the wait for a turn; the job then belongs to another process.
+    if (error instanceof TooManyCalls && !signal.aborted) return
+    if (!(error instanceof UpstreamUnreachable)) throw error
+    return { outcome: { ...measure(), error: DELIVERY_FAILURE_MESSAGES[error.reason] } }
+  }
+}
+
+const toSuccess = (outcome: Outcome): JobResult => ({ state: 'done', outcome })
+
+/** Returns why an attempt failed. The job is tried again, unless that is `permanent` or goes on for days. */
+const toFailure = (outcome: Outcome, { permanent, retryAfter }: { permanent?: boolean; retryAfter?: number }) =>
+  new JobError(outcome.error ?? '', { outcome, permanent, retryAfter })
 
 const EMPTY_OUTCOME = { status: null, duration: null, answer: '', error: null }
 const DELIVERY_FAILURE_MESSAGES: Record<FailureReason, string> = {
@@ -114,35 +117,33 @@ const DELIVERY_STATES = { done: 'delivered', again: 'failing', failed: 'failing'
 
 /** Records the attempts of one ordering key, and the health of the plugin after the last one. */
 async function recordAttempts(tenant: Tenant, tx: Tx, results: [Job, JobResult][]) {
-  const time = now()
-  // The plugin was not called, so this says nothing about its health.
+  // Of one that was postponed, the plugin was not called, so it says nothing about its health.
   for (const [{ _id }, result] of results)
     if (result.state === 'postponed')
       await tx
         .update(deliveries)
         .set({ due: toIsoString(result.due) })
         .where(eq(deliveries._id, _id))
-  const endings = results.filter((entry): entry is Attempt => entry[1].state !== 'postponed')
-  if (!endings.length) return
-  await tx.executeMany(
-    UPSERT_DELIVERIES,
-    endings.map(([{ _id, payload }, ending]) => {
-      const { plugin, hookUrl, event } = payload as DeliveryPayload
-      const { status, duration, answer, error, canceled } = toOutcome(ending)
-      const state = canceled ? 'canceled' : DELIVERY_STATES[ending.state]
-      const due = ending.state === 'failed' ? ending.due : null
-      return [
-        ...[_id, plugin, event._id, event.source, event.kind, event.eventName, hookUrl, state, canceled ? 0 : 1],
-        ...[status, duration, answer, error, due, time, time],
-      ]
-    }),
-  )
-  for (const [job, ending] of endings)
+  const attempts = results.filter((entry): entry is Attempt => entry[1].state !== 'postponed')
+  const last = attempts.at(-1)
+  if (!last) return
+  await tx.executeMany(UPSERT_DELIVERIES, attempts.map(toDeliveryRow))
+  for (const [job, ending] of attempts)
     if (ending.state === 'dead') await abandonDelivery(tenant, tx, job, toOutcome(ending))
-  const [[{ payload }, last]] = endings.slice(-1) as [Attempt]
-  const { error, canceled } = toOutcome(last)
-  const { plugin } = payload as DeliveryPayload
+  const { plugin } = last[0].payload as DeliveryPayload
+  const { error, canceled } = toOutcome(last[1])
   if (!canceled) await (error ? recordFailure(tx, plugin, error) : recordSuccess(tx, plugin))
+}
+
+function toDeliveryRow([{ _id, payload }, ending]: Attempt) {
+  const { plugin, hookUrl, event } = payload as DeliveryPayload
+  const { status, duration, answer, error, canceled } = toOutcome(ending)
+  const [time, due] = [now(), ending.state === 'failed' ? ending.due : null]
+  const state = canceled ? 'canceled' : DELIVERY_STATES[ending.state]
+  return [
+    ...[_id, plugin, event._id, event.source, event.kind, event.eventName, hookUrl, state, canceled ? 0 : 1],
+    ...[status, duration, answer, error, due, time, time],
+  ]
 }
 
 /** The outcome of an unexpected error has only a message. */

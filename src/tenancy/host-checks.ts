@@ -2,6 +2,7 @@ import { and, eq, isNotNull, lte } from 'drizzle-orm'
 import { toChunks } from '../core/chunks'
 import { DAY_MS, HOUR_MS, now, toIsoString } from '../core/clock'
 import { logError, logSecurity } from '../core/log'
+import { repeatWork } from '../core/repeated-work'
 import { isHostProven, proofCheckFields } from './host-proofs'
 import { releaseHost } from './hosts'
 import { registry } from './registry'
@@ -47,7 +48,6 @@ async function checkHost({ host, tenant, checked, missing }: DueHost) {
 
 /** Checks all proven hosts, each once a day. Returns a function that stops the checks. */
 export function startHostChecks(): () => void {
-  const checkAll = () => void checkProvenHosts().catch((cause) => logError('HOSTS_NOT_CHECKED', { cause }))
-  const timer = setInterval(checkAll, DUE_CHECK_INTERVAL_MS).unref()
-  return () => clearInterval(timer)
+  const checkAll = () => checkProvenHosts().catch((cause) => logError('HOSTS_NOT_CHECKED', { cause }))
+  return repeatWork(checkAll, DUE_CHECK_INTERVAL_MS).stop
 }

@@ -5,6 +5,7 @@ import { now, toIsoString } from '../core/clock'
 import { logError } from '../core/log'
 import { Problem } from '../core/problem'
 import { PROCESS_ID } from '../core/process-id'
+import { repeatWork } from '../core/repeated-work'
 import { registry } from './registry'
 
 const HEARTBEAT_MS = 5_000
@@ -58,7 +59,7 @@ export async function missingContent(remedy: string): Promise<Problem> {
 export function announceServer(): () => void {
   if (!config.ATOLL_DATABASE_URL) return () => {}
   const name = `${hostname()} ${PROCESS_ID}`
-  let [isWarned, isStopped] = [false, false]
+  let isWarned = false
   const beat = async () => {
     await registry.write(async ({ query }) => {
       await query('delete from servers where seen < (select now from clock) - ?', [KEPT_MS])
@@ -73,12 +74,9 @@ export function announceServer(): () => void {
     isWarned = !!risk
   }
   // The next beat makes up for a failed one.
-  const tryBeat = () => void (isStopped || beat().catch(() => {}))
-  tryBeat()
-  const timer = setInterval(tryBeat, HEARTBEAT_MS).unref()
+  const beats = repeatWork(() => beat().catch(() => {}), HEARTBEAT_MS, 0)
   return () => {
-    isStopped = true
-    clearInterval(timer)
+    beats.stop()
     registry.write(({ query }) => query('delete from servers where name = ?', [name])).catch(() => {}) // its heartbeat ends anyway
   }
 }

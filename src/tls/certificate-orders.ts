@@ -3,6 +3,7 @@ import { toIsoString } from '../core/clock'
 import { hasAddress } from '../core/dns'
 import { FairShare } from '../core/fair-share'
 import { log, logError } from '../core/log'
+import { repeatWork } from '../core/repeated-work'
 import { parseList } from '../core/setting-types'
 import type { BackgroundWork } from '../jobs/area'
 import { type Lease, withLease } from '../jobs/with-lease'
@@ -33,21 +34,11 @@ let pausedUntil = 0
 
 /** Orders what is due now and then, in one of the servers that share a registry. */
 export function startOrdering(): BackgroundWork {
-  let timer: Timer | undefined
-  let isStopped = false
-  const check = async () => {
-    await withLease(registry, 'certificates', orderDueCertificates).catch((cause) =>
+  const order = () =>
+    withLease(registry, 'certificates', orderDueCertificates).catch((cause) =>
       logError('CERTIFICATES_NOT_ORDERED', { cause }),
     )
-    if (!isStopped) timer = setTimeout(check, CHECK_INTERVAL_MS).unref()
-  }
-  timer = setTimeout(check, 0).unref()
-  return {
-    stop() {
-      isStopped = true
-      clearTimeout(timer)
-    },
-  }
+  return { stop: repeatWork(order, CHECK_INTERVAL_MS, 0).stop }
 }
 
 /**

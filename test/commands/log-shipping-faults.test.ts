@@ -144,3 +144,25 @@ test.concurrent('a target whose backups are removed is noticed while the server 
   await started.end('SIGTERM')
   expect(await started.logged).toContain('"what":"BACKUPS_MISSING","tenant":"acme"')
 })
+
+test.concurrent('a continuous backup that failed is retried, and the server is told to be fine once it was made', async () => {
+  await using shipping = await startShipping()
+  const { folder, proxy, started, countSegments } = shipping
+  // Only backups of the tenant are refused, not its log: nothing but the pause after a failure leads to another attempt.
+  proxy.setMode({ status: 403, at: '/backups/atoll/acme/2' })
+  rmSync(join(folder, 'acme'), { recursive: true })
+  const failed = await waitUntil(
+    started.findCheck,
+    (check) => /acme\/2.* cannot be written/.test(check.message),
+    SLOW_MS,
+  )
+  expect(failed.ok).toBe(false)
+  await started.add('acme', 'while backups fail')
+  await waitUntil(() => countSegments('acme'), Boolean, SLOW_MS)
+  expect((await started.findCheck()).ok).toBe(false)
+  proxy.setMode({})
+  await waitUntil(started.findCheck, (check) => check.ok, SLOW_MS)
+  expect((await countRestored(shipping, 'acme', 'copy')).tenant).toBe('copy')
+  await started.end('SIGTERM')
+  expect(await started.logged).toContain('"what":"BACKUP_FAILED","tenant":"acme"')
+})

@@ -3,7 +3,7 @@
 import { writeSync } from 'node:fs'
 import '../../src/app'
 import { emitAll } from '../../src/jobs/outbox'
-import { startRunner } from '../../src/jobs/runner'
+import { JobRunner } from '../../src/jobs/runner'
 import { getTenant } from '../../src/tenancy/tenants'
 import { newOrderEvent } from '../plugins/fixtures'
 
@@ -13,7 +13,7 @@ for await (const line of console) {
   const tenant = await getTenant(process.argv[2]!)
   // The previous holder of the lease is known to be dead.
   await tenant.write((tx) => tx.query("update leases set expires = 0, holder = null where name = 'jobs'"))
-  startRunner()
+  new JobRunner().start()
   for (let n = Number(line); ; n += EVENTS_PER_COMMIT) {
     const numbers = Array.from({ length: EVENTS_PER_COMMIT }, (_, more) => n + more)
     await tenant.write((tx) => emitAll(tenant, tx, numbers.map(newOrderEvent)))

@@ -4,14 +4,14 @@ const SLICE_BYTES = 16 << 10
 
 /**
  * What becomes of what callers send: it passes, slowly; it is held back, or only requests are whose first line has a text,
- * until the mode changes, which cuts their connections; it is answered with a status; or its connection is cut after so
- * many bytes that it sent, or got.
+ * until the mode changes, which cuts their connections; it is answered with a status, or only such requests are; or its
+ * connection is cut after so many bytes that it sent, or got.
  */
 export type ProxyMode =
   | { bytesPerSecond?: number }
   | 'hang'
   | { hangsAt: string }
-  | { status: number; headers?: string }
+  | { status: number; headers?: string; at?: string }
   | { cutAfterSent: number }
   | { cutAfterReceived: number }
 
@@ -49,14 +49,16 @@ export async function startFaultyProxy(target: { port: number }) {
       caller.write(bytes)
     })
     async function pass(bytes: Buffer) {
+      const isAsked = (text: string) => bytes.toString('latin1').split('\r\n')[0]!.includes(text)
       for (let start = 0; start < bytes.length; start += SLICE_BYTES) {
         if (mode === 'hang' || held.has(caller)) return
-        if ('hangsAt' in mode && bytes.toString('latin1').split('\r\n')[0]!.includes(mode.hangsAt)) {
+        if ('hangsAt' in mode && isAsked(mode.hangsAt)) {
           held.add(caller)
           heldRequests++
           return
         }
-        if ('status' in mode) {
+        if ('status' in mode && isAsked(mode.at ?? '')) {
+          held.add(caller) // what follows belongs to the same request
           const more = mode.headers ? `${mode.headers}\r\n` : ''
           caller.end(`HTTP/1.1 ${mode.status} Failing\r\n${more}Content-Length: 0\r\nConnection: close\r\n\r\n`)
           return

@@ -3,7 +3,7 @@ import { removeExpired } from '../../src/accounts/sessions'
 import { config } from '../../src/config'
 import { toIsoString } from '../../src/core/clock'
 import { logOutput } from '../../src/core/log'
-import { type HousekeepingTask, startHousekeeping } from '../../src/jobs/housekeeping'
+import { Housekeeping, type HousekeepingTask } from '../../src/jobs/housekeeping'
 import { withLease } from '../../src/jobs/with-lease'
 import type { Tenant } from '../../src/tenancy/tenants'
 import { advanceClock, DAY, resetClock, signInForTokens } from '../accounts/session-fixtures'
@@ -98,7 +98,7 @@ describe('removeExpired', () => {
   })
 })
 
-describe('startHousekeeping', () => {
+describe('Housekeeping', () => {
   /** Starts housekeeping twice, as on two nodes, and records the tenants of all runs. */
   function startTestHousekeeping(task: (tenant: string) => Promise<void> = async () => {}, every = 6_000) {
     const runs: string[] = []
@@ -113,9 +113,9 @@ describe('startHousekeeping', () => {
       ],
       ['last', async ({ tenant }) => void lastRuns.push(tenant)],
     ])
-    const ends = [startHousekeeping(tasks, every), startHousekeeping(tasks, every)]
+    const nodes = [new Housekeeping(tasks, every).start(), new Housekeeping(tasks, every).start()]
     const end = () => {
-      for (const one of ends) one()
+      for (const node of nodes) node.stop()
     }
     return { runs, lastRuns, end, [Symbol.dispose]: end }
   }

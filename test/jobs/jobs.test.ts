@@ -3,7 +3,7 @@ import { moveClock, now } from '../../src/core/clock'
 import { logOutput } from '../../src/core/log'
 import { emit } from '../../src/jobs/outbox'
 import { enqueue, type Job, type JobResult, type NewJob, replaceQueued, requeue } from '../../src/jobs/queue'
-import { runDueJobs, startRunner } from '../../src/jobs/runner'
+import { JobRunner, runDueJobs } from '../../src/jobs/runner'
 import { drainJobs, JobError, type JobHandler } from '../../src/jobs/worker'
 import { Conflict } from '../../src/storage/errors'
 import type { Db } from '../../src/storage/port'
@@ -47,9 +47,9 @@ const failWhen = (db: Db, hasFailed: () => boolean): Db => ({
   ...db,
   query: (sql, params) => (hasFailed() ? Promise.reject(new Error('The connection was lost.')) : db.query(sql, params)),
 })
-let stopRunner: () => void = () => {}
+let runner: JobRunner | undefined
 // Even after a failed test: a runner that keeps going would run the jobs of all later tests.
-afterEach(() => stopRunner())
+afterEach(() => runner?.stop())
 
 const failJob = () => {
   throw new JobError('The other side is closed.', { outcome: { status: 500 } })
@@ -385,14 +385,14 @@ describe('the job runner', () => {
   test('the runner runs jobs soon after their commit and none after it was stopped', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
-    stopRunner = startRunner()
+    runner = new JobRunner().start()
     for (const payload of times(20)) {
       await enqueueJobs(tenant, { kind, payload })
       if (payload % 5 === 0) await Bun.sleep(payload * 40)
     }
     // On a busy machine the lease may be lost, and then it has to run out.
     await waitUntil(() => done.length === 20, Boolean, 30_000)
-    stopRunner()
+    runner.stop()
     await enqueueJobs(tenant, { kind, payload: 'after' })
     await waitUntil(
       async () => (await tenant.db.query("select 1 from leases where holder is null and name = 'jobs'")).length,
@@ -404,19 +404,19 @@ describe('the job runner', () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
     await enqueueJobs(tenant, { kind, payload: 1 })
-    stopRunner = startRunner()
+    runner = new JobRunner().start()
     await waitUntil(() => done.length, Boolean, SWEEP_MS)
-    stopRunner()
+    runner.stop()
   })
 
   test('the runner wakes up when a later job or a retry is due', async () => {
     const { tenant } = await createTestTenant()
     let tries = 0
     const { kind, done } = registerTestKind(() => tries++ || failJob())
-    stopRunner = startRunner()
+    runner = new JobRunner().start()
     await enqueueJobs(tenant, { kind, payload: 1 }, { kind, payload: 2, at: now() + 300 })
     await waitUntil(() => done.length === 2)
-    stopRunner()
+    runner.stop()
     expect(tries).toBe(3)
   })
 
@@ -426,13 +426,13 @@ describe('the job runner', () => {
     await enqueueJobs(tenant, { kind, payload: 'due' })
     await setStatus(id, 'suspended')
     const other = await createTestTenant()
-    stopRunner = startRunner()
+    runner = new JobRunner().start()
     await enqueueJobs(other.tenant, { kind, payload: 'of another tenant' })
     await waitUntil(() => done.length)
     expect(done).toEqual(['of another tenant'])
     await setStatus(id, 'active')
     await waitUntil(() => done.length === 2, Boolean, SWEEP_MS)
-    stopRunner()
+    runner.stop()
   })
 
   test('the runner soon repeats a job whose result could not be stored because of a conflict', async () => {
@@ -445,7 +445,7 @@ describe('the job runner', () => {
       },
     }))
     let tries = 0
-    stopRunner = startRunner()
+    runner = new JobRunner().start()
     await enqueueJobs(tenant, { kind })
     await waitUntil(async () => !(await readRows(tenant)).length, Boolean, 5_000)
     expect(tries).toBe(3)
@@ -526,13 +526,13 @@ describe('jobs after a change of the clock', () => {
   test('the runner notices that the clock was set back', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
-    stopRunner = startRunner()
+    runner = new JobRunner().start()
     moveClock(now() + HOUR)
     await enqueueJobs(tenant, { kind, payload: 'later', at: now() + 100 })
     await Bun.sleep(1_500) // the runner checks the clock each second
     moveClock()
     await waitUntil(() => done.length)
-    stopRunner()
+    runner.stop()
     expect(done).toEqual(['later'])
   })
 
@@ -548,7 +548,7 @@ describe('jobs after a change of the clock', () => {
     })
     testJobs[kind]!.nextTime = ({ payload }) => ({ due: readDue(), payload: payload! })
     recompose()
-    stopRunner = startRunner()
+    runner = new JobRunner().start()
     await enqueueJobs(tenant, { kind })
     await waitUntil(() => done.length > 1)
   })
@@ -562,7 +562,7 @@ describe('jobs after a change of the clock', () => {
       setTimeout(moveClock, 50)
       failJob()
     })
-    stopRunner = startRunner()
+    runner = new JobRunner().start()
     await enqueueJobs(tenant, { kind })
     await waitUntil(() => done.length)
   })
@@ -570,11 +570,11 @@ describe('jobs after a change of the clock', () => {
   test('the runner notices that the clock was set forward', async () => {
     const { tenant } = await createTestTenant()
     const { kind, done } = registerTestKind(() => {})
-    stopRunner = startRunner()
+    runner = new JobRunner().start()
     await enqueueJobs(tenant, { kind, payload: 'later', at: now() + HOUR })
     await Bun.sleep(100)
     moveClock(now() + 2 * HOUR)
     await waitUntil(() => done.length)
-    stopRunner()
+    runner.stop()
   })
 })

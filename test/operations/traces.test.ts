@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, s
 import { config } from '../../src/config'
 import { logOutput, setLogLevel } from '../../src/core/log'
 import { currentTrace, runInTrace } from '../../src/core/trace'
-import { runDueJobs, startRunner } from '../../src/jobs/runner'
+import { JobRunner, runDueJobs } from '../../src/jobs/runner'
 import { startWebhookReceiver } from '../fakes/webhook-receiver'
 import { allowPrivateNetwork, createOrderPlugin, denyPrivateNetwork, newOrderEvent } from '../plugins/fixtures'
 import { createTestTenant } from '../test-tenant'
@@ -69,13 +69,13 @@ describe('a trace of a caller', () => {
   })
 
   test('a runner that a traced request has woken runs other jobs without its trace', async () => {
-    const stop = startRunner()
+    const runner = new JobRunner().start()
     await t.as('admin').post('/events', newOrderEvent(3), { traceparent: toHeader('f') })
     await waitUntil(() => receiver.deliveries.some(({ headers }) => headers.traceparent === toHeader('f')))
     receiver.deliveries.length = 0
     await t.as('admin').post('/events', newOrderEvent(4))
     await waitUntil(() => receiver.deliveries.length)
-    stop()
+    runner.stop()
     expect(receiver.deliveries.at(-1)!.headers.traceparent).toBeUndefined()
   })
 

@@ -13,22 +13,20 @@ const MAX_LISTED_FOLDERS = 20 // by one look; the others have their turn at the 
 export class MissingBackups {
   #next = ''
 
-  constructor(private target: BackupTarget) {}
-
   /**
    * Returns the folders without their last backup, of tenants and of logs that were stored. `isEmptied`: the target does
    * not say any more whose it is.
    */
-  async find(storedLogs: ShippedLog[]): Promise<{ lost: Set<string>; isEmptied: boolean }> {
-    const names = new Set(await this.target.list(''))
+  async find(target: BackupTarget, storedLogs: ShippedLog[]): Promise<{ lost: Set<string>; isEmptied: boolean }> {
+    const names = new Set(await target.list(''))
     const isEmptied = !isClaimedTarget(names)
-    const backups = await listBackedUpAt(this.target.addressOf(''))
+    const backups = await listBackedUpAt(target.addressOf(''))
     const expected = [...backups.keys(), ...storedLogs.map(({ folder }) => folder)]
     const lost = new Set(expected.filter((folder) => !names.has(folder)))
     const backedUpLogs = storedLogs.filter(({ needsBackup }) => !needsBackup).map(({ folder }) => folder)
     const present = [...new Set([...backups.keys(), ...backedUpLogs])].filter((folder) => names.has(folder)).sort()
     for (const folder of isEmptied ? present : this.#takeTurn(present))
-      if (!(await this.#hasLastBackup(folder, backups.get(folder)))) lost.add(folder)
+      if (!(await this.#hasLastBackup(target, folder, backups.get(folder)))) lost.add(folder)
     return { lost, isEmptied }
   }
 
@@ -42,12 +40,12 @@ export class MissingBackups {
     return turn.slice(0, MAX_LISTED_FOLDERS)
   }
 
-  async #hasLastBackup(folder: string, name: string | undefined): Promise<boolean> {
-    const names = await this.target.list(folder)
+  async #hasLastBackup(target: BackupTarget, folder: string, name: string | undefined): Promise<boolean> {
+    const names = await target.list(folder)
     if (name === undefined) return names.some((one) => parseFolderName(one) !== undefined)
     if (names.includes(name)) return true
     // A newer one was made meanwhile, and this one removed.
-    const latest = (await listBackedUpAt(this.target.addressOf(''))).get(folder)
+    const latest = (await listBackedUpAt(target.addressOf(''))).get(folder)
     return latest !== name
   }
 }

@@ -35,7 +35,7 @@ export class ShippedLog {
   #saved?: LogState
   #inode = ''
   #closedState?: string
-  #shipping?: Promise<void>
+  #shipping?: Promise<string | undefined>
   /** How much waits to be stored (bytes). */
   pendingBytes = 0
   /** Why the log could not be stored the last time. */
@@ -125,15 +125,18 @@ export class ShippedLog {
     return this.#blocks[0]?.time
   }
 
-  /** Stores what was added. What cannot be stored stays for the next call. @throws 502 BACKUP_TARGET_FAILED */
-  ship(encryption: BackupEncryption | undefined): Promise<void> {
+  /**
+   * Stores what was added, and returns the path of its segment, if there was something. What cannot be stored stays for the
+   * next call. @throws 502 BACKUP_TARGET_FAILED
+   */
+  ship(encryption: BackupEncryption | undefined): Promise<string | undefined> {
     this.#shipping ??= this.#ship(encryption).finally(() => {
       this.#shipping = undefined
     })
     return this.#shipping
   }
 
-  async #ship(encryption: BackupEncryption | undefined): Promise<void> {
+  async #ship(encryption: BackupEncryption | undefined): Promise<string | undefined> {
     const generation = this.#generation
     if (!generation) return
     if (!generation.isVerified && !(await this.#verify(generation))) return void this.restartGeneration()
@@ -144,7 +147,7 @@ export class ShippedLog {
       this.#save()
     }
     const blocks = this.#blocks.slice()
-    if (blocks.length) await this.#store(generation, generation.name, blocks, encryption)
+    if (blocks.length) return this.#store(generation, generation.name, blocks, encryption)
   }
 
   async #store(
@@ -152,7 +155,7 @@ export class ShippedLog {
     generationName: string,
     blocks: PendingBlock[],
     encryption: BackupEncryption | undefined,
-  ) {
+  ): Promise<string | undefined> {
     const folder = `${this.folder}/${LOG_FOLDER}/${generationName}`
     const content = await Bun.zstdCompress(await encodeSegment(blocks), { level: 1 })
     const [first, last] = [blocks[0]!, blocks.at(-1)!]
@@ -170,6 +173,7 @@ export class ShippedLog {
     this.#blocks = this.#blocks.slice(blocks.length)
     this.pendingBytes = this.#blocks.reduce((sum, { frames }) => sum + countBytes(frames), 0)
     this.#save()
+    return `${folder}/${name}`
   }
 
   /**

@@ -3,12 +3,11 @@ import type { Ctx } from '../../accounts/context'
 import * as configurations from '../../content/configurations'
 import { mergeMetadata } from '../../content/metadata'
 import { NewConfiguration } from '../../content/shapes'
-import { Problem } from '../../core/problem'
 import { templateSettings } from '../../platform/mail/template-settings'
 import { APP_CONFIGURATION } from '../../platform/settings/app-configuration'
 import { toProviderSecretRef } from '../../platform/settings/provider-secrets'
 import { openSecret } from '../../platform/vault/vault'
-import { type Definition, defineKind, replaceKeys } from './definition-kind'
+import { type Definition, defineKind, ifUnreadable, replaceKeys } from './definition-kind'
 
 const DEFAULTS = { public: false, kind: '', description: '', metadata: {} }
 
@@ -82,10 +81,7 @@ function mapProviders<Configuration extends { metadata?: unknown }>(
 async function readProviderSecrets(ctx: Ctx, { providers = {} }: Metadata): Promise<Record<string, string>> {
   const secrets: Record<string, string> = {}
   for (const name of Object.keys(providers)) {
-    const secret = await openSecret(ctx, toProviderSecretRef(name)).catch((error) => {
-      if (!(error instanceof Problem) || error.code !== 'SEALED_UNREADABLE') throw error
-      return ''
-    })
+    const secret = await openSecret(ctx, toProviderSecretRef(name)).catch(ifUnreadable(''))
     if (secret !== null) secrets[name] = secret
   }
   return secrets

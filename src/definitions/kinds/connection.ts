@@ -4,8 +4,7 @@ import type { KindName } from '../../connections/kinds/index'
 import { mayKeepSecret } from '../../connections/secret-address'
 import { readSecrets } from '../../connections/secrets'
 import { NewConnection } from '../../connections/shapes'
-import { Problem } from '../../core/problem'
-import { type Definition, defineKind, mapTexts, replaceKeys } from './definition-kind'
+import { type Definition, defineKind, ifUnreadable, mapTexts, replaceKeys, toEmptyTexts } from './definition-kind'
 
 /** A connection to another server. Its secrets are in `authentication`, as in the API. */
 export const connection = defineKind({
@@ -42,11 +41,5 @@ export const connection = defineKind({
 const toMetadata = ({ metadata = {} }: Definition) => metadata as Definition
 
 /** Returns the secrets by name; those that no key decrypts any more are empty. */
-async function readAuthentication(ctx: Ctx, id: string, names: string[]): Promise<Definition> {
-  try {
-    return await readSecrets(ctx, id, names)
-  } catch (error) {
-    if (!(error instanceof Problem) || error.code !== 'SEALED_UNREADABLE') throw error
-    return Object.fromEntries(names.map((name) => [name, '']))
-  }
-}
+const readAuthentication = (ctx: Ctx, id: string, names: string[]): Promise<Definition> =>
+  readSecrets(ctx, id, names).catch(ifUnreadable(toEmptyTexts(names)))

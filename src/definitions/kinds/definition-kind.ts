@@ -1,5 +1,6 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Ctx } from '../../accounts/context'
+import { Problem } from '../../core/problem'
 import type { IfMatch, ListPage } from '../../core/response-headers'
 import { parseWithShape } from '../../core/shapes'
 import type { ListQuery } from '../../storage/pagination'
@@ -166,6 +167,18 @@ export const defineKind = <Shape extends TObject, Item>({
     return !!(result as { isUnderWay?: boolean } | undefined)?.isUnderWay
   },
 })
+
+/** Handles the failure to read secrets that no key decrypts any more: they are as given. Others are thrown. */
+export const ifUnreadable =
+  <Value>(value: Value) =>
+  (error: unknown): Value => {
+    if (!(error instanceof Problem) || error.code !== 'SEALED_UNREADABLE') throw error
+    return value
+  }
+
+/** Returns an empty text for each name. */
+export const toEmptyTexts = (names: string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [name, '']))
 
 /** Returns the values after a change that replaces all keys: those that are left out become null. */
 export const replaceKeys = (before: Definition = {}, after: Definition = {}): Definition => ({

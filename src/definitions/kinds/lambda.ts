@@ -1,10 +1,9 @@
 import type { Ctx } from '../../accounts/context'
-import { Problem } from '../../core/problem'
 import { compileCode } from '../../lambdas/compilation'
 import { readValues } from '../../lambdas/env'
 import * as lambdas from '../../lambdas/lambdas'
 import { NewLambda } from '../../lambdas/shapes'
-import { type Definition, defineKind, mapTexts, replaceKeys } from './definition-kind'
+import { type Definition, defineKind, ifUnreadable, mapTexts, replaceKeys, toEmptyTexts } from './definition-kind'
 
 const DEFAULTS = { description: '', timeoutMs: 5_000, memoryMb: 64, serviceRole: null, env: {} }
 
@@ -39,11 +38,5 @@ export const lambda = defineKind({
 })
 
 /** Returns the values by name; those that no key decrypts any more are empty. */
-async function readEnvironment(ctx: Ctx, id: string, names: string[]): Promise<Record<string, string>> {
-  try {
-    return await readValues(ctx, id, names)
-  } catch (error) {
-    if (!(error instanceof Problem) || error.code !== 'SEALED_UNREADABLE') throw error
-    return Object.fromEntries(names.map((name) => [name, '']))
-  }
-}
+const readEnvironment = (ctx: Ctx, id: string, names: string[]) =>
+  readValues(ctx, id, names).catch(ifUnreadable(toEmptyTexts(names)))

@@ -1,10 +1,9 @@
 import type { Ctx } from '../../accounts/context'
-import { Problem } from '../../core/problem'
 import { openSecret } from '../../platform/vault/vault'
 import * as plugins from '../../plugins/plugins'
 import { toSecretRef } from '../../plugins/secrets'
 import { NewPlugin } from '../../plugins/shapes'
-import { type Definition, defineKind } from './definition-kind'
+import { type Definition, defineKind, ifUnreadable } from './definition-kind'
 
 const ANY_EVENT = { source: '*', kind: '*', eventName: '*', active: true }
 const DEFAULTS = {
@@ -60,11 +59,5 @@ const withoutAnyEvent = (subscription: Definition) =>
   )
 
 /** Returns the secret; one that no key decrypts any more is empty. */
-async function readSecret(ctx: Ctx, id: string): Promise<string> {
-  try {
-    return (await openSecret(ctx, toSecretRef(id))) ?? ''
-  } catch (error) {
-    if (!(error instanceof Problem) || error.code !== 'SEALED_UNREADABLE') throw error
-    return ''
-  }
-}
+const readSecret = async (ctx: Ctx, id: string): Promise<string> =>
+  (await openSecret(ctx, toSecretRef(id)).catch(ifUnreadable(''))) ?? ''
