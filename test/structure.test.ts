@@ -157,6 +157,18 @@ test.each(sources)('%s has fewer than 330 lines', async (file) => {
   expect(lines, 'split it by noun').toBeLessThan(330)
 })
 
+test('verbs return values: outside routes, at most a few lines know the headers of an answer, and no code invents a request', async () => {
+  const lines: string[] = []
+  for (const file of new Glob('**/*.ts').scanSync('src')) {
+    if (/(^|\/)routes(\.ts|\/)|-routes\.ts$/.test(file)) continue
+    const source = await Bun.file(`src/${file}`).text()
+    for (const line of source.split('\n')) if (/\bHttpContext\b/.test(line)) lines.push(`${file}: ${line}`)
+    // The others read a request of another form, such as that of a thread or of a command.
+    if (source.includes("new Request('http://localhost")) expect(file).toBeOneOf(['demo/demo.ts'])
+  }
+  expect(lines.length, lines.join('\n')).toBeLessThanOrEqual(15)
+})
+
 test('every Problem is created with a literal upper-case code', async () => {
   for (const file of sources) {
     const source = await Bun.file(`src/${file}`).text()

@@ -1,8 +1,4 @@
 import { Problem } from './problem'
-import type { HttpContext } from './response-headers'
-
-/** TRANSITION */
-export type { HttpContext } from './response-headers'
 
 /**
  * Returns the ETag of one version of a record. `updated` distinguishes it from an earlier record with the same id,
@@ -10,11 +6,6 @@ export type { HttpContext } from './response-headers'
  */
 export const etagOf = (version: number, updated: number | string, form = 0) =>
   `"${version}${form ? `.${form}` : ''}-${(typeof updated === 'string' ? Date.parse(updated) : updated).toString(36)}"`
-
-export const setEtag = ({ set }: HttpContext, etag: string) => void Object.assign(set.headers, { etag })
-
-/** Forbids caches to store the response, for responses that contain a secret. */
-export const setNoStore = ({ set }: HttpContext) => void Object.assign(set.headers, { 'cache-control': 'no-store' })
 
 /** @throws 412 VERSION_MISMATCH when a change is meant for another version, as `If-Match` says */
 export function assertIfMatch(ifMatch: string | null | undefined, etag: string) {
@@ -44,19 +35,3 @@ const ENTITY_TAG = /^(?:W\/)?("[^"]*?)(?:-(?:gzip|br|zstd))?"$/
 /** Tells whether the list of a condition names this version. */
 export const includesEtag = (list: string, etag: string) =>
   list.trim() === '*' || list.split(',').some((item) => `${ENTITY_TAG.exec(item.trim())?.[1]}"` === etag)
-
-/** TRANSITION: adapters of verbs that still write headers. */
-export const invent = (ifMatch?: string | null): HttpContext => ({
-  request: new Request('http://localhost/', { headers: ifMatch ? { 'if-match': ifMatch } : {} }),
-  set: { headers: {} },
-})
-export const asList =
-  <Context, Item, Query>(list: (ctx: Context, query: Query, answer: HttpContext) => Promise<Item[]>) =>
-  async (ctx: Context, query: Query) => ({ items: await list(ctx, query, invent()) })
-export const asVersioned =
-  <Context, Item, Input>(verb: (ctx: Context, input: Input, answer: HttpContext) => Promise<Item>) =>
-  async (ctx: Context, input: Input) => {
-    const answer = invent()
-    const value = await verb(ctx, input, answer)
-    return { value, version: answer.set.headers.etag as string | undefined }
-  }

@@ -3,7 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { t } from 'elysia'
 import { badRequest, type FieldError } from '../core/problem'
 import { listParameter, parseList } from '../core/query-lists'
-import { type HttpContext, type ListPage, sendPage } from '../core/response-headers'
+import type { ListPage } from '../core/response-headers'
 import { isTrue, parseOptional } from '../core/shapes'
 import { conditionAfter, type OrderKey, toCursor } from './keyset'
 
@@ -218,18 +218,3 @@ export function parseSelect(select: string | undefined, fields: readonly string[
     badRequest({ path: 'select', message: `There is no field "${unknown}". Use one of: ${fields.join(', ')}.` })
   return names && new Set(names)
 }
-
-/** TRANSITION: for verbs that still write headers. */
-export const respondWithPage = async <Row>(http: HttpContext, page: Page, rows: Row[], total: () => Promise<number>) =>
-  sendPage(http, toListPage(page, rows, total))
-export const respondWithGrowingPage = async <Row extends Record<string, unknown>, Shown>(
-  http: HttpContext,
-  page: Page,
-  rows: Row[],
-  total: () => Promise<number>,
-  serialize: (row: Row) => Shown,
-) => sendPage(http, toGrowingListPage(page, rows, total, serialize))
-export const respondWithFilteredPage = async <Row>(
-  http: HttpContext,
-  ...args: Parameters<typeof readFilteredPage<Row>>
-): Promise<Row[]> => sendPage(http, readFilteredPage(...args))

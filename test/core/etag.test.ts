@@ -1,6 +1,6 @@
 // engine: sqlite
 import { expect, test } from 'bun:test'
-import { assertIfMatch, etagOf, isNotModified, setEtag } from '../../src/core/etag'
+import { assertIfMatch, etagOf, isNotModified } from '../../src/core/etag'
 
 const at = '2026-01-02T03:04:05.678Z'
 const etag = etagOf(3, at)
@@ -17,12 +17,6 @@ test('etagOf returns one ETag per version and time, and another for any other ve
   expect(etag).toMatch(/^"[\w-]+"$/)
   expect(etagOf(3, Date.parse(at))).toBe(etag)
   expect(new Set([etag, etagOf(4, at), etagOf(3, Date.parse(at) + 1)]).size).toBe(3)
-})
-
-test('setEtag adds the header ETag and keeps the other headers', () => {
-  const set = { headers: { 'x-other': '1' } as Record<string, string> }
-  setEtag({ request: requestWith({}), set }, etag)
-  expect(set.headers).toEqual({ 'x-other': '1', etag })
 })
 
 test('assertIfMatch accepts the current ETag and refuses any other with 412 VERSION_MISMATCH', () => {
