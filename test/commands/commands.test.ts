@@ -130,7 +130,7 @@ describe('`atoll tenant`', () => {
   test('`atoll tenant` without --json prints sentences', async () => {
     const outputOf = async (command: string) => (await runAtoll(command, at)).out
     expect(await outputOf('tenant create said --host said.test')).toStartWith(
-      'Created the tenant "said", which answers at said.test.\n',
+      'Created the tenant "said" at said.test.\n',
     )
     expect(await outputOf('tenant list')).toMatch(/^said +active +\S+Z +said\.test$/m)
     expect(await outputOf('tenant suspend said')).toBe('The tenant "said" is suspended.\n')

@@ -98,7 +98,9 @@ test('tokens of the operator are created, listed and revoked by commands, here a
     expect((await listTenantsWith(token)).err).toContain('Send the operator token')
   }
   const shown = await here('create', 'deploy', '--scope', 'moves')
-  expect(shown.out).toMatch(/^Created the token "deploy" \(moves\)\. It is shown only now:\natlop_\S{40,}\n$/)
+  expect(shown.out).toMatch(
+    /^Created the token "deploy" \(moves\)\. Copy it now; it is not shown again:\natlop_\S{40,}\n$/,
+  )
   const { token } = (await here('create', 'reader', '--scope', 'read', '--json')).json
   const refused = await runAtoll(`operator-token list --url ${server.url} --token ${token}`, { at: elsewhere })
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('Only the token of the setting')])

@@ -94,7 +94,7 @@ describe('`atoll types`', () => {
 
   test('`atoll types` exits with code 2 without --tenant and refuses an unknown tenant with TENANT_NOT_FOUND', async () => {
     const { code, err } = await runAtoll('types', at)
-    expect([code, err]).toEqual([2, expect.stringContaining('Pass the tenant by --tenant.')])
+    expect([code, err]).toEqual([2, expect.stringContaining('Specify the tenant with --tenant.')])
     expect(JSON.parse((await runAtoll('types --tenant none --json', at)).err).code).toBe('TENANT_NOT_FOUND')
   })
 })
