@@ -100,19 +100,14 @@ export const History = t.Union(
     strictObject(
       {
         versions: optional(
-          t.Number({
-            minimum: 2,
-            maximum: 1_000,
-            multipleOf: 1,
-            description: 'maximum versions per entity; defaults to 100',
-          }),
+          t.Number({ minimum: 2, maximum: 1_000, multipleOf: 1, description: 'versions per entity; defaults to 100' }),
         ),
         days: optional(
           t.Number({
             minimum: 1,
             maximum: 3_650,
             multipleOf: 1,
-            description: 'maximum age of a version in days; defaults to 365',
+            description: 'age of a version in days; defaults to 365',
           }),
         ),
       },

@@ -50,16 +50,10 @@ type Output = Listed | (BackupResult & { removed?: string[] })
 /** Makes backups of tenants that may be in use, or lists those that were made. */
 export const backup = new Command('backup')
   .description('Back up tenants without downtime')
-  .argument(
-    '[tenants...]',
-    'tenant IDs (default: all tenants and the registry, and the keys if the backup is encrypted)',
-  )
+  .argument('[tenants...]', 'tenant IDs (default: all, the registry, and the keys if the backup is encrypted)')
   .addCommand(backupVerify)
   .option('--to <target>', 'a folder, or s3://bucket/prefix; default: ATOLL_BACKUP_TO')
-  .option(
-    '--passphrase-file <file>',
-    'encrypt with the passphrase in its first line (default: ATOLL_BACKUP_PASSPHRASE)',
-  )
+  .option('--passphrase-file <file>', 'encrypt with the first line of this file (default: ATOLL_BACKUP_PASSPHRASE)')
   .option('--recipient <age1…>', 'encrypt for an age recipient; may be repeated', collectValues)
   .option('--prune', 'delete old backups afterwards, as set by ATOLL_BACKUP_KEEP')
   .option('--list', 'list backups instead')
@@ -78,8 +72,7 @@ Examples:
         const server = findRemoteServer(command)
         if (server) return backUpRemotely(server, ids, options, command)
         const to =
-          options.to ??
-          (config.ATOLL_BACKUP_TO || command.error('Specify the target with --to, or set ATOLL_BACKUP_TO.'))
+          options.to ?? (config.ATOLL_BACKUP_TO || command.error('Pass a target with --to, or set ATOLL_BACKUP_TO.'))
         if (options.list) return listAll(to, ids)
         await import('../app') // the store of the contents of files
         lowerPriority(process.pid)
@@ -110,9 +103,7 @@ type RemoteServer = NonNullable<ReturnType<typeof findRemoteServer>>
 async function backUpRemotely(server: RemoteServer, ids: string[], options: BackupOptions, command: Command) {
   const { to, passphraseFile, recipient, prune, list } = options
   if (to || passphraseFile || recipient || prune)
-    command.error(
-      'With --url, the server uses its own backup settings. Use no options except --list, --url and --token.',
-    )
+    command.error('With --url, the server uses its own settings. Only --list, --url and --token are supported.')
   const tenants = ids.length ? ids : (await server.listTenants()).map(({ id }) => id)
   const pathOf = (tenant: string) => `/tenants/${encodeURIComponent(tenant)}/backups`
   if (list) {

@@ -22,11 +22,7 @@ export const types = new Command('types')
   .action(async ({ client, hooks, out, json }: TypesOptions, command: Command) => {
     const target = readTargetOptions(command)
     try {
-      if (hooks && !(client && out))
-        badRequest({
-          path: '--hooks',
-          message: '--hooks requires --client and --out, because the hooks import the client.',
-        })
+      if (hooks && !(client && out)) badRequest({ path: '--hooks', message: '--hooks requires --client and --out.' })
       const texts = await readTypes(target, client ? 'client' : 'types')
       if (out) {
         await writeFileAtomic(texts, out)

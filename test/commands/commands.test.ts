@@ -443,7 +443,7 @@ describe('the start of a server', () => {
     [
       'a database that does not answer',
       { ATOLL_DATABASE_URL: 'postgres://127.0.0.1:1/x' },
-      'PostgreSQL does not answer.',
+      'PostgreSQL is not responding.',
     ],
   ] as [string, Record<string, string>, string][])(
     '`atoll serve` exits with code 2 and one sentence for %s',

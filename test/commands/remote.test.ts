@@ -115,10 +115,10 @@ test('a wrong token, an address without a server, and a command that works on da
     ['tenant list --url http://127.0.0.1:9 --token x', 1, 'cannot be reached'],
     [`tenant show nobody --url ${server.url} --token ${TOKEN}`, 1, 'tenant'],
     [`tenant list --url ${server.url}`, 2, '--token or ATOLL_TOKEN'],
-    ['tenant list --url example.com --token x', 2, 'takes an address such as https://example.com'],
+    ['tenant list --url example.com --token x', 2, 'must be a URL such as https://example.com'],
     [`operator-token list --url ${server.url} --token wrong`, 1, 'Send the operator token'],
-    [`doctor --url ${server.url} --token ${TOKEN}`, 2, 'works on the data here'],
-    [`backup --to x --url ${server.url} --token ${TOKEN}`, 2, 'The server backs up as its settings say'],
+    [`doctor --url ${server.url} --token ${TOKEN}`, 2, 'works on local data only'],
+    [`backup --to x --url ${server.url} --token ${TOKEN}`, 2, 'the server uses its own settings'],
     [`backup main --url ${server.url} --token ${TOKEN}`, 1, 'ATOLL_BACKUP_TO'],
   ] as const
   for (const [command, code, sentence] of failures) {

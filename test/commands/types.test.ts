@@ -49,7 +49,7 @@ describe('`atoll types`', () => {
     expect(await Bun.file(join(at.at, 'hooks.ts')).text()).toContain(`from "./client"`)
     for (const incomplete of ['--hooks x.ts', '--client --hooks x.ts', '--out x.ts --hooks y.ts']) {
       const { code, err } = await runAtoll(`types --tenant acme ${incomplete}`, at)
-      expect([code, err]).toEqual([1, expect.stringContaining('Add --client and --out.')])
+      expect([code, err]).toEqual([1, expect.stringContaining('--hooks requires --client and --out.')])
     }
   })
 

@@ -107,7 +107,7 @@ describe('the command line', () => {
     writeFileSync(join(linked, 'index.html'), 'x')
     symlinkSync('/etc/passwd', join(linked, 'passwd'))
     const refused = await runAtoll(['site', 'deploy', linked, '--tenant', 'acme', '--json'], { at })
-    expect(JSON.parse(refused.err).message).toContain('"passwd" is a link')
+    expect(JSON.parse(refused.err).message).toContain('"passwd" is a symbolic link')
     expect((await runAtoll(['site', 'deploy', dist], { at })).code).toBe(2)
   })
 })
