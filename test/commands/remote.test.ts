@@ -112,7 +112,7 @@ test('a wrong token, an address without a server, and a command that works on da
   const run = (command: string) => runAtoll(command, { at: createTempFolder() })
   const failures = [
     [`tenant list --url ${server.url} --token wrong`, 1, 'Send the operator token'],
-    ['tenant list --url http://127.0.0.1:9 --token x', 1, 'cannot be reached'],
+    ['tenant list --url http://127.0.0.1:9 --token x', 1, 'Cannot reach http://127.0.0.1:9'],
     [`tenant show nobody --url ${server.url} --token ${TOKEN}`, 1, 'tenant'],
     [`tenant list --url ${server.url}`, 2, '--token or ATOLL_TOKEN'],
     ['tenant list --url example.com --token x', 2, 'must be a URL such as https://example.com'],
