@@ -22,208 +22,191 @@ import { useZoneFolder } from './core/zone-data/current-zones'
 
 /** All settings: their names, valid values, defaults and descriptions. */
 export const Settings = Type.Object({
-  ATOLL_PORT: integerSetting(3000, 0, 65535, 'the port to listen on; 0 takes any free one'),
+  ATOLL_PORT: integerSetting(3000, 0, 65535, 'port to listen on; 0 picks a free port'),
   ATOLL_HOST: Type.String({
     default: '127.0.0.1',
     minLength: 1,
-    description: 'the address to listen on; default: 127.0.0.1, with ATOLL_ACME 0.0.0.0',
+    description: 'address to listen on; defaults to 127.0.0.1, or 0.0.0.0 with ATOLL_ACME',
   }),
   ATOLL_TLS_CERT: textSetting(
-    'PEM files of certificates with their chains, separated by commas; ATOLL_PORT then speaks HTTPS, and takes changed files without a restart',
+    'PEM files of certificate chains, separated by commas. ATOLL_PORT then serves HTTPS. Changed files are reloaded without a restart.',
   ),
-  ATOLL_TLS_KEY: textSetting('the PEM files of their private keys, in the same order'),
+  ATOLL_TLS_KEY: textSetting('PEM files of the private keys, in the order of ATOLL_TLS_CERT'),
   ATOLL_ACME: toggleSetting(
     'off',
-    'whether to get certificates for the hosts of tenants from an ACME authority, which accepts its terms of service; ATOLL_PORT then speaks HTTPS',
+    "obtain certificates for tenant hosts from an ACME authority and accept the authority's terms of service. ATOLL_PORT then serves HTTPS.",
   ),
   ATOLL_ACME_EMAIL: Type.String({
     default: '',
     pattern: '^([^\\s@<>,]+@[^\\s@<>,]+)?$',
     expected: 'an address such as admin@example.com',
-    description: 'where the ACME authority may write to',
+    description: 'contact address for the ACME authority',
   }),
   ATOLL_ACME_DIRECTORY: Type.String({
     default: 'https://acme-v02.api.letsencrypt.org/directory',
     pattern: '^https://\\S+$',
-    expected: 'an address that begins with https://',
-    description: "the directory of the ACME authority; default: that of Let's Encrypt",
+    expected: 'a URL that starts with https://',
+    description: "directory URL of the ACME authority; defaults to Let's Encrypt",
   }),
   ATOLL_ACME_PROFILE: textSetting(
-    'the profile of certificates to order, of those that the ACME authority offers; default: classic, where it offers that',
+    'certificate profile to request from the ACME authority; defaults to classic where offered',
   ),
-  ATOLL_ACME_CA: textSetting('a PEM file with the certificates that sign that of a private ACME directory'),
+  ATOLL_ACME_CA: textSetting('PEM file of CA certificates for a private ACME directory'),
   ATOLL_ACME_EAB_KEY_ID: Type.String({
     default: '',
     pattern: '^\\S*$',
-    expected: 'the key id without blanks',
-    description: 'the key id of the account that an ACME authority gave you (external account binding)',
+    expected: 'a key ID without spaces',
+    description: 'key ID for ACME external account binding',
   }),
   ATOLL_ACME_EAB_HMAC_KEY: Type.String({
     default: '',
     pattern: '^[A-Za-z0-9_+/-]*={0,2}$',
-    expected: 'the key in Base64, as the authority shows it',
+    expected: 'a Base64 key, as shown by the authority',
     secret: true,
-    description: 'the HMAC key of that account, in Base64',
+    description: 'Base64 HMAC key for ACME external account binding',
   }),
-  ATOLL_HTTP_PORT: integerSetting(
-    80,
-    0,
-    65535,
-    'the port for plain HTTP beside HTTPS, which answers ACME challenges and redirects; 0: none',
-  ),
-  ATOLL_WORKERS: integerSetting(1, 1, 64, 'how many processes serve requests together, on Linux'),
-  ATOLL_READER_THREADS: integerSetting(-1, -1, 64, 'threads of a process for costly reads; -1: one for each processor'),
-  ATOLL_COLUMN_CACHE: sizeSetting(48 << 20, 0, 1e12, 'memory of a process for values that answer lists; 0: none'),
-  ATOLL_TENANTS: Type.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
+  ATOLL_HTTP_PORT: integerSetting(80, 0, 65535, 'port for ACME challenges and redirects to HTTPS; 0: none'),
+  ATOLL_WORKERS: integerSetting(1, 1, 64, 'number of server processes (Linux only)'),
+  ATOLL_READER_THREADS: integerSetting(-1, -1, 64, 'threads per process for costly reads; -1 means one per CPU'),
+  ATOLL_COLUMN_CACHE: sizeSetting(48 << 20, 0, 1e12, 'memory per process for caching field values; 0 disables it'),
+  ATOLL_TENANTS: Type.String({ default: 'tenants', minLength: 1, description: 'data folder' }),
   ATOLL_DEFAULT_TENANT: Type.String({
     default: '',
     pattern: '^([a-z0-9][a-z0-9-]{0,62})?$',
-    expected: 'the id of a tenant',
+    expected: 'a tenant ID',
     description:
-      'the tenant used at every host of no tenant; default: the only tenant, or what `atoll tenant default` says',
+      'tenant that serves hosts without a tenant; defaults to the only tenant, or to the choice of `atoll tenant default`',
   }),
   ATOLL_HOST_CLAIMS: Type.Union([Type.Literal('off'), Type.Literal('dns'), Type.Literal('open')], {
     default: 'off',
     description:
-      'how tenants get the hosts of their websites: off: only from the operator; dns: by a TXT record that proves ownership; open: the first tenant that claims a free host gets it',
+      'how tenants claim website hosts. off: only the operator assigns hosts. dns: a TXT record must prove ownership. open: the first tenant to claim a free host gets it.',
   }),
   ATOLL_DNS_SERVERS: Type.String({
     default: '',
     pattern: listPattern('(\\d+(\\.\\d+){3}(:\\d+)?|\\[[0-9a-fA-F:]+\\](:\\d+)?|[0-9a-fA-F:]+)'),
     expected: 'addresses such as 9.9.9.9, [2620:fe::fe]:53',
-    description: 'the DNS servers to query for proofs of ownership, instead of those of the system',
+    description: "DNS servers for ownership checks; defaults to the system's",
   }),
   ATOLL_PUBLIC_HOSTS: Type.String({
     default: '',
     pattern: listPattern('(\\[[0-9a-fA-F:.]+\\]|[a-zA-Z0-9._-]+)'),
     expected: 'host names such as app.example.com, www.example.com',
-    description: "this installation's own host names, which no tenant can claim",
+    description: 'host names of the installation itself, which tenants cannot claim',
   }),
-  ATOLL_TENANT_HEADER: toggleSetting('on', 'whether the header "tenant" may name the tenant'),
-  ATOLL_TRUST_PROXY: toggleSetting('off', 'whether to trust X-Forwarded-… headers, because your own proxy sets them'),
-  ATOLL_ALLOW_PRIVATE_NETWORK: toggleSetting('off', 'whether outgoing calls may reach private addresses'),
+  ATOLL_TENANT_HEADER: toggleSetting('on', 'allow requests to select the tenant with the "tenant" header'),
+  ATOLL_TRUST_PROXY: toggleSetting('off', 'trust X-Forwarded-… headers. Enable only behind your own proxy.'),
+  ATOLL_ALLOW_PRIVATE_NETWORK: toggleSetting('off', 'allow outgoing calls to private addresses'),
   ATOLL_SQLITE_DRIVER: Type.Union([Type.Literal('bun:sqlite'), Type.Literal('better-sqlite3')], {
     default: 'bun:sqlite',
-    description: 'the library that reads and writes SQLite files',
+    description: 'SQLite driver',
   }),
   ATOLL_SQLITE_VEC: textSetting(
-    'path of the sqlite-vec extension (vec0.so) for vector search: slower than the built-in search, but uses no memory',
+    'path of the sqlite-vec extension (vec0.so) for vector search; slower than the built-in search, but uses no memory',
   ),
   ATOLL_DURABILITY: Type.Union([Type.Literal('full'), Type.Literal('normal')], {
     default: 'full',
-    description: 'normal: faster, but a power cut may undo the last writes',
+    description: 'normal is faster, but a power failure may lose the last writes',
   }),
-  ATOLL_RATE_LIMITS: toggleSetting('on', 'whether requests are rate limited, also sign-ins, sign-ups and coupon codes'),
+  ATOLL_RATE_LIMITS: toggleSetting('on', 'rate limit requests, including sign-ins, sign-ups and coupon codes'),
   ATOLL_DATABASE_URL: secretSetting(
-    'a PostgreSQL database for the registry and new tenants, instead of files: postgres://…',
+    'PostgreSQL database for the registry and new tenants, instead of files: postgres://…',
   ),
   ATOLL_DATABASE_CLUSTERS: secretSetting(
-    'further PostgreSQL databases for tenants: name=postgres://… name=postgres://…',
+    'additional PostgreSQL databases for tenants: name=postgres://… name=postgres://…',
   ),
-  ATOLL_DATABASE_CONNECTIONS: integerSetting(10, 2, 1000, 'how many connections to each PostgreSQL database at most'),
-  ATOLL_OPEN_TENANTS: integerSetting(
-    0,
-    0,
-    1_000_000,
-    'how many tenants stay open at once; 0 derives it from the open files allowed',
-  ),
+  ATOLL_DATABASE_CONNECTIONS: integerSetting(10, 2, 1000, 'maximum connections per PostgreSQL database'),
+  ATOLL_OPEN_TENANTS: integerSetting(0, 0, 1_000_000, 'maximum number of open tenants; 0: by the open file limit'),
   ATOLL_LOG_LEVEL: Type.Union(
     (['debug', 'info', 'warn', 'error', 'silent'] as const).map((level) => Type.Literal(level)),
-    { default: 'info', description: 'the log level: info logs each request, warn only rejections and failures' },
+    { default: 'info', description: 'log level. info logs every request, warn only rejections and failures.' },
   ),
   ATOLL_LOG_FORMAT: Type.Union([Type.Literal('json'), Type.Literal('pretty')], {
     default: 'json',
-    description: 'how the log is written; default: pretty on a terminal, else json',
+    description: 'log format; defaults to pretty on a terminal, json otherwise',
   }),
   ATOLL_SLOW_QUERY: integerSetting(
     200,
     0,
     HOUR_MS,
-    'statements and lists of entities that take longer are logged, in ms; 0: none',
+    'threshold for logging slow statements and entity lists, in ms; 0 disables it',
   ),
-  ATOLL_WRITE_DEADLINE: integerSetting(2000, 50, 60_000, 'how long a write may run, in ms'),
-  ATOLL_BODY_LIMIT: sizeSetting(1 << 20, 1024, 1 << 30, 'how large a body may be'),
-  ATOLL_IMPORT_LIMIT: sizeSetting(16 << 20, 1024, 1e12, 'how large an import of entities may be'),
-  ATOLL_ACCESS_TOKEN_TTL: integerSetting(900, 10, 86_400, 'how long an access token is valid, in s'),
-  ATOLL_HOUSEKEEPING: integerSetting(
-    3600,
-    0,
-    86_400,
-    'how often expired data is removed from a tenant in use, in s; 0: never',
-  ),
-  ATOLL_EVENT_RETENTION: integerSetting(90, 1, 36_500, 'how long event records are kept, in days'),
-  ATOLL_PLUGIN_TIMEOUT: integerSetting(30_000, 100, 600_000, 'how long a plugin may take to start responding, in ms'),
-  ATOLL_LAMBDA_PROCESSES: integerSetting(4, 1, 64, 'how many lambdas run at once, each in a process'),
+  ATOLL_WRITE_DEADLINE: integerSetting(2000, 50, 60_000, 'maximum duration of a write, in ms'),
+  ATOLL_BODY_LIMIT: sizeSetting(1 << 20, 1024, 1 << 30, 'maximum size of a request body'),
+  ATOLL_IMPORT_LIMIT: sizeSetting(16 << 20, 1024, 1e12, 'maximum size of an entity import'),
+  ATOLL_ACCESS_TOKEN_TTL: integerSetting(900, 10, 86_400, 'lifetime of an access token, in s'),
+  ATOLL_HOUSEKEEPING: integerSetting(3600, 0, 86_400, 'interval of the removal of expired data, in s; 0: never'),
+  ATOLL_EVENT_RETENTION: integerSetting(90, 1, 36_500, 'retention period of event records, in days'),
+  ATOLL_PLUGIN_TIMEOUT: integerSetting(30_000, 100, 600_000, 'time for a plugin to start responding, in ms'),
+  ATOLL_LAMBDA_PROCESSES: integerSetting(4, 1, 64, 'maximum number of concurrent lambdas, each in its own process'),
   ATOLL_AI_ECHO: toggleSetting(
     process.env.NODE_ENV === 'production' ? 'off' : 'on',
-    'whether integrations may use the built-in AI source "echo"; default: on, in production off',
+    'allow integrations to use the built-in AI source "echo"; defaults to on, or off in production',
   ),
-  ATOLL_AI_TIMEOUT: integerSetting(60_000, 100, HOUR_MS, 'how long an AI provider may send nothing, in ms'),
-  ATOLL_AI_USAGE_RETENTION: integerSetting(400, 62, 36_500, 'how long AI usage records are kept, in days'),
-  ATOLL_AI_BODY_LIMIT: sizeSetting(4 << 20, 1024, 1 << 30, 'how large the body of an AI request may be'),
-  ATOLL_UPLOAD_LIMIT: sizeSetting(16 << 20, 1024, 1 << 30, 'how large an upload to a vector store may be'),
-  ATOLL_FILE_LIMIT: sizeSetting(100 << 20, 1024, 1e13, 'how large an uploaded file may be'),
-  ATOLL_SITE_LIMIT: sizeSetting(512 << 20, 1024, 1e13, 'how large the files of a site may be together'),
-  ATOLL_FILES_URL: storeSetting('the S3-compatible store of uploaded files; default: the folder files of each tenant'),
+  ATOLL_AI_TIMEOUT: integerSetting(60_000, 100, HOUR_MS, 'idle timeout for responses of AI providers, in ms'),
+  ATOLL_AI_USAGE_RETENTION: integerSetting(400, 62, 36_500, 'retention period of AI usage records, in days'),
+  ATOLL_AI_BODY_LIMIT: sizeSetting(4 << 20, 1024, 1 << 30, 'maximum size of the body of an AI request'),
+  ATOLL_UPLOAD_LIMIT: sizeSetting(16 << 20, 1024, 1 << 30, 'maximum size of an upload to a vector store'),
+  ATOLL_FILE_LIMIT: sizeSetting(100 << 20, 1024, 1e13, 'maximum size of an uploaded file'),
+  ATOLL_SITE_LIMIT: sizeSetting(512 << 20, 1024, 1e13, 'maximum total size of the files of a site'),
+  ATOLL_FILES_URL: storeSetting("S3-compatible store for uploaded files; defaults to each tenant's files folder"),
   ATOLL_SMTP_URL: Type.String({
     default: '',
     secret: true,
     pattern: '^(smtps?://\\S+)?$',
-    expected: 'an address such as smtps://user:password@mail.example.com',
+    expected: 'a URL such as smtps://user:password@mail.example.com',
     description:
-      'the SMTP server for outgoing mail: smtps://user:password@host; without it, mail stays in an outbox that admins can read',
+      'SMTP server for outgoing mail: smtps://user:password@host. Without one, mail stays in an outbox that admins can read.',
   }),
   ATOLL_MAIL_FROM: Type.String({
     default: 'Atoll <atoll@localhost>',
     pattern: '^[^\\r\\n]*[^\\s@<>]+@[^\\s@<>]+>?$',
     expected: 'an address such as Atoll <atoll@example.com>',
-    description: 'the sender of mail: Name <address>; a tenant with a product name sends under that name',
+    description: 'sender of mail: Name <address>. Tenants with a product name use that name instead.',
   }),
   ATOLL_TIME_ZONES: textSetting(
-    'a folder of compiled time zones, such as /usr/share/zoneinfo; default: the newer of the built-in rules and those of the system',
+    "folder of compiled time zones, such as /usr/share/zoneinfo; defaults to the built-in or the system's rules, whichever are newer",
   ),
-  ATOLL_MIN_FREE: sizeSetting(200 << 20, 0, 1e15, 'how much room the disk must have for the server to be ready'),
+  ATOLL_MIN_FREE: sizeSetting(200 << 20, 0, 1e15, 'free disk space required for the server to report ready'),
   ATOLL_DRAIN: integerSetting(
     0,
     0,
     600,
-    'how long a server that is stopped goes on serving while /ready answers 503, in s',
+    'how long a stopping server keeps serving requests while /ready returns 503, in s',
   ),
-  ATOLL_BACKUP_TO: textSetting('where backups are kept: a folder, or s3://bucket/prefix'),
+  ATOLL_BACKUP_TO: textSetting('backup target: a folder, or s3://bucket/prefix'),
   ATOLL_BACKUP_SCHEDULE: Type.String({
     default: '',
     pattern: '^(\\S+( +\\S+){4,5})?$',
     expected: 'a schedule such as 0 3 * * *, which means every day at 03:00 UTC',
-    description: 'when the server makes backups of all tenants, as in cron, in UTC; default: only on command',
+    description: 'cron schedule for backups of all tenants, in UTC; without one, backups run only on demand',
   }),
   ATOLL_BACKUP_KEEP: Type.String({
     default: 'daily=7 weekly=4 monthly=12 log=7',
     pattern: '^((daily|weekly|monthly|log)=\\d{1,4}( +(daily|weekly|monthly|log)=\\d{1,4})*|all)$',
     expected: 'numbers such as daily=7 weekly=4 monthly=12 log=7, or all',
-    description: 'which backups are kept: the latest of so many days, weeks and months, and the log of so many days',
+    description: 'backup retention: the number of daily, weekly and monthly backups, and of days of log',
   }),
-  ATOLL_BACKUP_CONTINUOUS: toggleSetting('off', 'whether to store every write within seconds, to restore any moment'),
+  ATOLL_BACKUP_CONTINUOUS: toggleSetting('off', 'store every write within seconds, for point-in-time restores'),
   ATOLL_BACKUP_PASSPHRASE: secretSetting(
-    'the passphrase that encrypts backups; without it, and without recipients, they are not encrypted',
+    'passphrase for encrypting backups. Without a passphrase or recipients, backups are not encrypted.',
   ),
   ATOLL_BACKUP_RECIPIENTS: Type.String({
     default: '',
     pattern: listPattern('age1[a-z0-9]+'),
     expected: 'age recipients such as age1…',
-    description: 'the age recipients for which backups are encrypted',
+    description: 'age recipients to encrypt backups for',
   }),
   ATOLL_URL: Type.String({
     default: '',
     pattern: '^(https?://\\S+)?$',
-    expected: 'an address such as https://example.com',
-    description: 'the server that commands about tenants and backups work on, instead of the data here',
+    expected: 'a URL such as https://example.com',
+    description: 'server that remote commands, such as tenant and backup, use instead of local data',
   }),
-  ATOLL_TOKEN: secretSetting("the operator's token of that server"),
-  ATOLL_OPERATOR_TOKEN: secretSetting('the bearer token for /operator and /metrics'),
-  ATOLL_TEST_CLOCK: toggleSetting('off', 'whether the operator may set the clock, for tests'),
-  ATOLL_SIGNING_KEY: secretSetting(
-    'the key that signs access tokens; if not set, it is generated and stored in secrets.json',
-  ),
+  ATOLL_TOKEN: secretSetting('operator token of the server in ATOLL_URL'),
+  ATOLL_OPERATOR_TOKEN: secretSetting('bearer token for /operator and /metrics'),
+  ATOLL_TEST_CLOCK: toggleSetting('off', 'allow the operator to set the clock, for tests'),
+  ATOLL_SIGNING_KEY: secretSetting('key that signs access tokens; if unset, generated and stored in secrets.json'),
 })
 
 export type SettingName = keyof Static<typeof Settings>
@@ -253,7 +236,7 @@ export function readConfig(environment: Record<string, string | undefined>, file
   if (values.ATOLL_TEST_CLOCK === 'on' && environment.NODE_ENV === 'production')
     throw new ConfigError('ATOLL_TEST_CLOCK must be off when NODE_ENV is production.')
   if (values.ATOLL_TEST_CLOCK === 'on' && Number(values.ATOLL_WORKERS) > 1)
-    throw new ConfigError('ATOLL_TEST_CLOCK moves the clock of a single process. Remove ATOLL_WORKERS.')
+    throw new ConfigError('ATOLL_TEST_CLOCK requires a single process. Remove ATOLL_WORKERS.')
   const [certificates, keys] = [values.ATOLL_TLS_CERT, values.ATOLL_TLS_KEY].map((list) => parseFileList(`${list}`))
   if (certificates?.length !== keys?.length)
     throw new ConfigError('ATOLL_TLS_CERT and ATOLL_TLS_KEY must name the same number of files.')
@@ -298,7 +281,7 @@ function describeSetting(shape: SettingShape): string {
   if ('anyOf' in shape) return `use ${shape.anyOf.map((choice: { const: string }) => choice.const).join(' or ')}`
   if (shape.type === 'integer')
     return `use a whole number from ${shape.minimum} to ${shape.maximum}${SIZE in shape ? ', or a size such as 200M' : ''}`
-  return 'expected' in shape ? `use ${shape.expected}` : 'use a text that is not empty'
+  return 'expected' in shape ? `use ${shape.expected}` : 'use a non-empty text'
 }
 
 /** Which traces are exported, by OpenTelemetry's variables. */

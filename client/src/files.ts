@@ -5,7 +5,7 @@ import type { Page } from './workspaces'
 export type AtollFile = {
   _id: string
   name: string
-  /** The media type, which the server detects in the content. */
+  /** The media type, detected from the content. */
   type: string
   size: number
   sha256: string

@@ -12,8 +12,8 @@ const ProviderSettings = strictObject({
   kind: t.Optional(t.Literal('oidc')),
   issuer: t.Optional(webAddress({ maxLength: 2_000 })),
   baseUrl: t.Optional(webAddress({ maxLength: 2_000 })),
-  teamId: t.Optional(t.String({ maxLength: 100, description: 'of Apple' })),
-  keyId: t.Optional(t.String({ maxLength: 100, description: 'of Apple, for the key that is the secret' })),
+  teamId: t.Optional(t.String({ maxLength: 100, description: 'Apple only' })),
+  keyId: t.Optional(t.String({ maxLength: 100, description: 'Apple only: ID of the key in secret' })),
 })
 
 /** Whether users may sign up or sign in by mail, and through which providers they sign in. */

@@ -37,7 +37,7 @@ const signInRoutes = new Elysia({ tags: ['accounts'] })
       operationId: 'signIn',
       summary: 'Sign in',
       description:
-        'Sets a session cookie, or answers with tokens if `authType` is `oauth`. With a second factor the first answer is 401 SECOND_FACTOR_REQUIRED, and `challenge` and `code` are sent next.',
+        'Sets a session cookie, or returns tokens if `authType` is `oauth`. With a second factor, the first response is 401 SECOND_FACTOR_REQUIRED; then send `challenge` and `code`.',
     },
   })
   .post(
@@ -61,7 +61,7 @@ const signInRoutes = new Elysia({ tags: ['accounts'] })
       detail: {
         operationId: 'refreshToken',
         summary: 'Exchange a refresh token for new tokens',
-        description: 'The refresh token is sent in the body, or as the bearer token. Each one can be used once.',
+        description: 'Send the refresh token in the body or as the bearer token. Each refresh token can be used once.',
       },
     },
   )

@@ -32,11 +32,13 @@ const maybe = t.Optional
 /** The proof that a signed-in user is present, and not somebody else at their screen. */
 export const Proof = t.Object({
   currentPassword: maybe(password),
-  code: maybe(t.String({ minLength: 1, maxLength: 100, description: 'two-factor code, if a second factor is set up' })),
+  code: maybe(
+    t.String({ minLength: 1, maxLength: 100, description: 'two-factor code, if a second factor is enabled' }),
+  ),
 })
 export type Proof = Static<typeof Proof>
 
-export const endTokens = maybe(t.Boolean({ description: 'with a new password: whether to revoke all API tokens' }))
+export const endTokens = maybe(t.Boolean({ description: 'with a new password: also revokes all API tokens' }))
 
 export const ActiveWorkspace = t.Object({
   _id: id,
@@ -67,24 +69,22 @@ export const Me = t.Composite([
   t.Object({
     isPrivileged: t.Boolean(),
     emailVerified: t.Boolean(),
-    pendingEmail: orNull(t.String({ description: 'replaces email once it is confirmed' })),
+    pendingEmail: orNull(t.String({ description: 'replaces email once confirmed' })),
   }),
 ])
 
-const authType = maybe(
-  t.Literal('oauth', { description: 'oauth: the response contains tokens; default: a session cookie' }),
-)
+const authType = maybe(t.Literal('oauth', { description: 'oauth returns tokens; otherwise, a session cookie is set' }))
 
 export const SignIn = t.Object(
   {
-    username: maybe(t.String({ minLength: 1, maxLength: 254, description: 'the username, or the e-mail address' })),
+    username: maybe(t.String({ minLength: 1, maxLength: 254, description: 'username or e-mail address' })),
     password: maybe(password),
     authType,
     workspace: maybe(id),
     challenge: maybe(
       t.String({
         maxLength: 200,
-        description: 'challenge of a 401 SECOND_FACTOR_REQUIRED, sent with code instead of username and password',
+        description: 'challenge from a 401 SECOND_FACTOR_REQUIRED; send with code instead of username and password',
       }),
     ),
     code: maybe(t.String({ maxLength: 100, description: 'two-factor code or recovery code' })),
@@ -92,7 +92,7 @@ export const SignIn = t.Object(
       t.String({
         maxLength: 200,
         description:
-          'last refresh token of this device, if any: failed attempts from elsewhere then do not lock the device out',
+          'last refresh token of this device, if any, so that failed attempts from elsewhere do not lock the device out',
       }),
     ),
   },
@@ -147,7 +147,7 @@ export const UserAndWorkspace = t.Object({
   passwordRemoved: maybe(
     t.Boolean({
       description:
-        'whether this sign-in removed the password: the address had not been verified, so somebody else may have set it. Offer to choose a new one.',
+        'whether this sign-in removed the password, because it was set before the address was verified. Offer the user to choose a new one.',
     }),
   ),
 })
@@ -193,7 +193,7 @@ export const NewApiToken = t.Object({
         '^[a-z]+(-[a-z]+)*:(read|write)$',
         'Write a scope as an area with :read or :write, such as entities:read.',
       ),
-      { maxItems: 50, description: 'such as "entities:read"; empty: everything that the user may do' },
+      { maxItems: 50, description: 'such as "entities:read"; empty grants all permissions of the user' },
     ),
   ),
   expiresAt: maybe(t.String({ format: 'date-time' })),

@@ -135,7 +135,7 @@ async function validateField(field: Field, storedSchemas: object[]): Promise<Fie
   else if (field.thumbs && field.indexed === false)
     addError('/thumbs', 'Only an indexed field can have thumbs, because its index tells which files it names.')
   if (type === 'file' && [field.default].flat().some(isFilePath))
-    addError('/default', 'A default cannot be a file of this server, because nobody would keep it.')
+    addError('/default', 'A default cannot be an uploaded file, because unreferenced uploads are deleted.')
   if (field.unique && field.indexed === false) addError('/unique', 'Only an indexed field can be unique.')
   if (field.unique && (multi || !kind.toIndexKey)) addError('/unique', 'Lists and objects cannot be unique.')
 

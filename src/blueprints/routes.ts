@@ -38,7 +38,7 @@ const updateRoute = (operationId: string) =>
       operationId,
       summary: 'Update a blueprint',
       description:
-        'With `dryRun=true` nothing is changed: the answer reports what the change would do to existing entities. 202: the change takes effect as soon as all entities are prepared.',
+        'With `dryRun=true`, nothing changes; the response reports the effects on existing entities. 202: the change takes effect once all entities are migrated.',
     },
   }) as const
 
@@ -73,7 +73,7 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
       operationId: 'getBlueprintTypes',
       summary: 'Download the TypeScript types of all blueprints',
       description: 'The TypeScript types of all blueprints.',
-      responses: { 200: sourceResponse('The declarations of the types') },
+      responses: { 200: sourceResponse('The type declarations') },
     },
   })
   .get('/client.ts', async ({ ctx, request }) => (await loadGenerator()).sendTypes(ctx, 'client', request), {
@@ -98,9 +98,9 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
     response: { 200: PermissionExplanation, 404: ProblemShape },
     detail: {
       operationId: 'explainPermissions',
-      summary: 'Explain what a user may do with a blueprint',
+      summary: 'Explain the permissions of a user on a blueprint',
       description:
-        'Explains which rules allow a user what, and why. Without `user` it describes guests, and without `workspace` a user outside of any workspace.',
+        'Returns the operations that a user may perform, and the rules that allow them. Omit `user` for guests, and `workspace` for a user outside any workspace.',
     },
   })
   .get('/:key/indexes', ({ ctx, params }) => listIndexes(ctx, params.key), {
@@ -111,7 +111,7 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
       operationId: 'listIndexes',
       summary: 'List the indexes of a blueprint',
       description:
-        'The fields that have an index, and why. Most fields get one when a query of many entities first filters or sorts by them, and lose it when no query has used it for 30 days.',
+        'Returns the indexed fields, and why each has an index. Most indexes are built when a query over many entities first filters or sorts by a field, and removed after 30 days without use.',
     },
   })
   .post('/', async ({ ctx, body, set }) => status(201, await sendVersioned(set, blueprints.create(ctx, body))), {

@@ -23,45 +23,41 @@ export const Field = strictObject({
   enum: optional(t.Array(t.Unknown(), { minItems: 1, maxItems: 1_000 })),
   min: optional(t.Union([t.Number(), t.String({ maxLength: 100 })])),
   max: optional(t.Union([t.Number(), t.String({ maxLength: 100 })])),
-  pattern: optional(t.String({ maxLength: 500, description: 'a regular expression in the syntax of RE2' })),
+  pattern: optional(t.String({ maxLength: 500, description: 'regular expression in RE2 syntax' })),
   multi: optional(t.Boolean({ description: 'a list of values' })),
   unique: optional(t.Boolean()),
   indexed: optional(
-    t.Boolean({
-      description: 'default: an index is built when a query first needs it, and removed when it is not used',
-    }),
+    t.Boolean({ description: 'by default, an index is built when a query first needs it, and removed when unused' }),
   ),
   schema: optional(
     t.Record(t.String(), t.Unknown(), {
-      description:
-        'JSON Schema of an object, in the dialect that $schema names: 2020-12 (default), 2019-09 or draft-07',
+      description: 'JSON Schema for an object; $schema selects the dialect: 2020-12 (default), 2019-09 or draft-07',
     }),
   ),
-  target: optional(t.String({ maxLength: 63, description: 'the key of the blueprint that a relation points to' })),
+  target: optional(t.String({ maxLength: 63, description: 'key of the blueprint that a relation points to' })),
   accept: optional(
     t.Array(
       textMatching('^[a-z0-9.+-]+/(\\*|[a-z0-9.+-]+)$', 'Write media types such as image/png or image/*.', {
         maxLength: 100,
       }),
-      { minItems: 1, maxItems: 50, description: 'the media types of the files of this server that a file field takes' },
+      { minItems: 1, maxItems: 50, description: 'media types of uploaded files that a file field accepts' },
     ),
   ),
   maxSize: optional(
     t.Union([t.Number({ minimum: 1, multipleOf: 1 }), textMatching('^[1-9]\\d{0,11}[KMGkmg]?$', SIZE_MESSAGE)], {
-      description: 'the largest file of this server that a file field takes: bytes, or a text such as 500K or 10M',
+      description: 'maximum size of uploaded files that a file field accepts: bytes, or a text such as 500K or 10M',
     }),
   ),
   thumbs: optional(
     t.Array(ThumbnailSize, {
       ...{ minItems: 1, maxItems: 20, uniqueItems: true },
-      description:
-        'sizes that thumbnails of the files of a file field may have besides those of the files-configuration',
+      description: 'extra thumbnail sizes for this file field, in addition to those in the files-configuration',
     }),
   ),
   onDelete: optional(t.Union([t.Literal('restrict'), t.Literal('nullify'), t.Literal('cascade')])),
   readRoles: optional(roles),
   writeRoles: optional(roles),
-  renamedFrom: optional(t.String({ maxLength: 63, description: 'in an update: the previous key of the field' })),
+  renamedFrom: optional(t.String({ maxLength: 63, description: 'in updates: the previous key of the field' })),
 })
 export type Field = Static<typeof Field>
 
@@ -94,7 +90,7 @@ export const Limitation = strictObject({
   workspaceLabels: optional(roles),
   roles: optional(roles),
   properties: optional(t.Array(t.String({ maxLength: 63 }), { maxItems: 20 })),
-  value: t.Union([limitCount, PlanLimit], { description: 'a number, or the name of a limit of the plan' }),
+  value: t.Union([limitCount, PlanLimit], { description: 'a number, or the name of a plan limit' }),
 })
 export type Limitation = Static<typeof Limitation>
 
@@ -104,10 +100,15 @@ export const History = t.Union(
     strictObject(
       {
         versions: optional(
-          t.Number({ minimum: 2, maximum: 1_000, multipleOf: 1, description: 'versions of one entity; default: 100' }),
+          t.Number({ minimum: 2, maximum: 1_000, multipleOf: 1, description: 'versions per entity; defaults to 100' }),
         ),
         days: optional(
-          t.Number({ minimum: 1, maximum: 3_650, multipleOf: 1, description: 'age of a version; default: 365' }),
+          t.Number({
+            minimum: 1,
+            maximum: 3_650,
+            multipleOf: 1,
+            description: 'age of a version in days; defaults to 365',
+          }),
         ),
       },
       { 'x-name': 'limits' },
@@ -115,7 +116,7 @@ export const History = t.Union(
   ],
   {
     description:
-      'true, or how much is kept: who changed which entity when, and its earlier states. Switching it off removes them.',
+      'records every change and earlier state of entities: true, or retention limits. Disabling history deletes the records.',
   },
 )
 
@@ -133,9 +134,7 @@ const definitionProperties = {
   permissionScope: optional(scope),
   limitations: optional(t.Array(Limitation, { maxItems: 100 })),
   computed: optional(
-    t.Record(t.String(), t.String({ maxLength: 500 }), {
-      description: 'JSONata expressions by the key of their field',
-    }),
+    t.Record(t.String(), t.String({ maxLength: 500 }), { description: 'JSONata expressions by field key' }),
   ),
   dispatchers: optional(Dispatchers),
   history: optional(History),
@@ -165,7 +164,7 @@ export type BlueprintChange = Static<typeof BlueprintChange>
 
 /** A setting that is allowed, but probably unintended. */
 export const Warning = t.Object({
-  path: t.String({ description: 'a JSON pointer to the part concerned' }),
+  path: t.String({ description: 'JSON pointer to the affected part' }),
   code: t.String(),
   message: t.String(),
 })
@@ -187,7 +186,7 @@ export const Blueprint = t.Object({
   warnings: optional(
     t.Array(Warning, {
       description:
-        'workspace labels and roles that its rules rely on and that callers other than admins can assign, flaws of the schemas of objects, and computed decimals that are not exact',
+        'workspace labels and roles that rules rely on but non-admins can assign, flaws in object schemas, and computed decimals that are not exact',
     }),
   ),
   created: time,
@@ -201,7 +200,7 @@ export const Blueprint = t.Object({
         since: time,
         problem: optional(ProblemShape),
       },
-      { description: 'progress of a change of its entities, which takes effect as soon as all are prepared' },
+      { description: 'progress of a migration of entities, which takes effect once all are migrated' },
     ),
   ),
 })
@@ -224,16 +223,16 @@ export const IndexReason = t.Union([
 export type IndexReason = Static<typeof IndexReason>
 
 export const FieldIndexShape = t.Object({
-  field: t.String({ description: 'the first of the fields' }),
+  field: t.String({ description: 'first of the fields' }),
   fields: t.Array(t.String(), {
-    description: 'The field; or of a compound index those with given values, and then the one that it sorts by.',
+    description: 'The field. For a compound index, the fields with given values, followed by the sort field.',
   }),
   state: t.Union([t.Literal('building'), t.Literal('ready'), t.Literal('retiring'), t.Literal('removing')], {
-    description: 'Queries use an index only when it is ready. An unused one is retired, and then removed.',
+    description: 'Queries use only ready indexes. Unused indexes are retired, then removed.',
   }),
   reason: IndexReason,
-  since: t.String({ description: 'when it got into this state' }),
-  used: t.String({ description: 'when a query last used it; up to a day late' }),
+  since: t.String({ description: 'time of the last state change' }),
+  used: t.String({ description: 'time of last use by a query; up to a day late' }),
 })
 
 /** A reason why a change cannot be made. */
@@ -241,9 +240,9 @@ export const BlueprintChangeProblem = t.Object({
   field: t.String(),
   code: t.String(),
   message: t.String(),
-  count: t.Number({ description: 'the number of entities concerned' }),
+  count: t.Number({ description: 'number of affected entities' }),
   examples: t.Array(t.String(), {
-    description: 'identifiers of up to ten of them, empty for callers who may not read all entities',
+    description: 'identifiers of up to ten affected entities; empty for callers who cannot read all entities',
   }),
   duplicates: optional(
     t.Array(t.Object({ value: t.Unknown(), identifiers: t.Array(t.String()) }), {
@@ -256,9 +255,9 @@ export type BlueprintChangeProblem = Static<typeof BlueprintChangeProblem>
 /** The effect that a change would have. */
 export const BlueprintDryRun = t.Object({
   dryRun: t.Literal(true),
-  entities: t.Number({ description: 'the number of entities' }),
-  breaking: t.Number({ description: 'the number of entities that would become invalid' }),
-  rewritten: t.Number({ description: 'the number of entities that would be rewritten or reindexed' }),
+  entities: t.Number({ description: 'number of entities' }),
+  breaking: t.Number({ description: 'number of entities that would become invalid' }),
+  rewritten: t.Number({ description: 'number of entities that would be rewritten or reindexed' }),
   problems: t.Array(BlueprintChangeProblem),
 })
 
@@ -270,7 +269,7 @@ export const OperationExplanation = t.Object({
   reach: t.Nullable(
     t.Object(
       { all: t.Boolean(), user: t.Nullable(t.String()), workspace: t.Nullable(t.String()) },
-      { description: 'all entities, or those of the user and those of the workspace' },
+      { description: 'all entities, or those of the user and of the workspace' },
     ),
   ),
   because: t.String(),
@@ -280,13 +279,13 @@ export const OperationExplanation = t.Object({
 /** Explains which rules allow an operation, and why the others do not. */
 export const PermissionExplanation = t.Object({
   blueprint: t.String(),
-  user: t.Nullable(t.Object({ _id: t.String(), roles: t.Array(t.String()) }), { description: 'null: a guest' }),
+  user: t.Nullable(t.Object({ _id: t.String(), roles: t.Array(t.String()) }), { description: 'null for guests' }),
   workspace: t.Nullable(ActiveWorkspace),
   operations: t.Array(OperationExplanation),
 })
 
 export const ExplanationQuery = t.Object({
-  user: optional(t.String({ description: 'the id of a user; leave it out for guests' })),
-  workspace: optional(t.String({ description: 'the id of the workspace that is active for the user' })),
+  user: optional(t.String({ description: 'user ID; omit for guests' })),
+  workspace: optional(t.String({ description: 'ID of the active workspace of the user' })),
   operation: optional(t.Union([operation, t.Literal(''), t.Literal('undefined')])),
 })

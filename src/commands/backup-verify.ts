@@ -5,11 +5,9 @@ import { pluralize, runAndPrint } from './output'
 
 /** Reads everything in a target of backups back. */
 export const backupVerify = new Command('verify')
-  .description(
-    'Read everything in a target back, and compare it with what was stored; exits with 1 if anything is damaged',
-  )
+  .description('Read all backups in a target and verify their integrity; exits with 1 if any are damaged')
   .argument('<target>', 'a folder, or s3://bucket/prefix')
-  .argument('[tenants...]', 'ids of tenants; default: all')
+  .argument('[tenants...]', 'tenant IDs (default: all)')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
@@ -19,12 +17,12 @@ export const backupVerify = new Command('verify')
         if (!ok) process.exitCode = 1
         return { ok, tenants }
       },
-      ({ tenants }) => (tenants.length ? tenants.map(describe).join('\n') : 'PROBLEM There is no backup.'),
+      ({ tenants }) => (tenants.length ? tenants.map(describe).join('\n') : 'PROBLEM No backups found.'),
     ),
   )
 
 const describe = ({ tenant, backups, until, problems }: VerifiedTenant) =>
   [
-    `${problems.length ? 'PROBLEM' : 'ok     '} ${tenant}: ${pluralize(backups, 'backup')}${until ? `, and a log until ${until}` : ''}`,
+    `${problems.length ? 'PROBLEM' : 'ok     '} ${tenant}: ${pluralize(backups, 'backup')}${until ? `, log until ${until}` : ''}`,
     ...problems.map((problem) => `        ${problem}`),
   ].join('\n')

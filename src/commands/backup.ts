@@ -49,14 +49,14 @@ type Output = Listed | (BackupResult & { removed?: string[] })
 
 /** Makes backups of tenants that may be in use, or lists those that were made. */
 export const backup = new Command('backup')
-  .description('Back up tenants while they are used')
-  .argument('[tenants...]', 'ids of tenants; default: all, the registry, and the keys if the backup is encrypted')
+  .description('Back up tenants without downtime')
+  .argument('[tenants...]', 'tenant IDs (default: all, the registry, and the keys if the backup is encrypted)')
   .addCommand(backupVerify)
   .option('--to <target>', 'a folder, or s3://bucket/prefix; default: ATOLL_BACKUP_TO')
-  .option('--passphrase-file <file>', 'encrypt with the passphrase in its first line; default: ATOLL_BACKUP_PASSPHRASE')
+  .option('--passphrase-file <file>', 'encrypt with the first line of this file (default: ATOLL_BACKUP_PASSPHRASE)')
   .option('--recipient <age1…>', 'encrypt for an age recipient; may be repeated', collectValues)
-  .option('--prune', 'then remove old backups by ATOLL_BACKUP_KEEP')
-  .option('--list', 'list the backups instead')
+  .option('--prune', 'delete old backups afterwards, as set by ATOLL_BACKUP_KEEP')
+  .option('--list', 'list backups instead')
   .option('--json', 'print JSON')
   .addHelpText(
     'after',
@@ -72,7 +72,7 @@ Examples:
         const server = findRemoteServer(command)
         if (server) return backUpRemotely(server, ids, options, command)
         const to =
-          options.to ?? (config.ATOLL_BACKUP_TO || command.error('Name the target by --to, or set ATOLL_BACKUP_TO.'))
+          options.to ?? (config.ATOLL_BACKUP_TO || command.error('Pass a target with --to, or set ATOLL_BACKUP_TO.'))
         if (options.list) return listAll(to, ids)
         await import('../app') // the store of the contents of files
         lowerPriority(process.pid)
@@ -103,7 +103,7 @@ type RemoteServer = NonNullable<ReturnType<typeof findRemoteServer>>
 async function backUpRemotely(server: RemoteServer, ids: string[], options: BackupOptions, command: Command) {
   const { to, passphraseFile, recipient, prune, list } = options
   if (to || passphraseFile || recipient || prune)
-    command.error('The server backs up as its settings say. Leave out all options but --list, --url and --token.')
+    command.error('With --url, the server uses its own settings. Only --list, --url and --token are supported.')
   const tenants = ids.length ? ids : (await server.listTenants()).map(({ id }) => id)
   const pathOf = (tenant: string) => `/tenants/${encodeURIComponent(tenant)}/backups`
   if (list) {
@@ -144,16 +144,14 @@ function formatResult({ installation, backups, failed, removed = [] }: BackupRes
     ...made.map(
       ({ tenant, place, bytes, files, ms }) =>
         `${tenant}: ${formatBytes(bytes, 'en')} in ${ms} ms, ${place}` +
-        (files.count ? `, and ${pluralize(files.count, 'content')} of files, of which ${files.added} are new` : '') +
-        (files.mended
-          ? `. ${pluralize(files.mended, 'content')} in the target were torn or changed, and were stored again`
-          : '') +
+        (files.count ? `, and ${pluralize(files.count, 'content')} of files (${files.added} new)` : '') +
+        (files.mended ? `. Stored ${pluralize(files.mended, 'content')} again that were damaged in the target` : '') +
         describeMissingFiles(files),
     ),
     ...failed.map(({ tenant, message }) => `${tenant}: FAILED. ${message}`),
     ...(installation && !installation.encrypted
-      ? ['The keys (secrets.json) are not part of a backup that is not encrypted. Keep a copy of them elsewhere.']
+      ? ['Unencrypted backups do not include the keys (secrets.json). Store a copy elsewhere.']
       : []),
-    ...(removed.length ? [`Removed ${pluralize(removed.length, 'old backup')}.`] : []),
+    ...(removed.length ? [`Deleted ${pluralize(removed.length, 'old backup')}.`] : []),
   ].join('\n')
 }

@@ -15,7 +15,7 @@ function startCommand(command: string[]) {
   try {
     return Bun.spawn(command, { env: environment, stdio: ['inherit', 'inherit', 'inherit'] })
   } catch (error) {
-    const message = `"${command[0]}" cannot be started: ${(error as Error).message}`
+    const message = `Cannot start "${command[0]}": ${(error as Error).message}`
     return badRequest({ path: 'command', message })
   }
 }

@@ -3,8 +3,8 @@ import { Argument, Command } from 'commander'
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
 export const completion = new Command('completion')
-  .description('Print a script that completes commands and options in a shell')
-  .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
+  .description('Print a shell completion script')
+  .addArgument(new Argument('<shell>', 'shell').choices(SHELLS))
   .addHelpText('after', '\nExample:\n  atoll completion bash > /etc/bash_completion.d/atoll')
   .action((shell: (typeof SHELLS)[number], _options: object, command: Command) => {
     const lines = describeCommands(command.parent!, [])

@@ -11,14 +11,13 @@ type TargetOptions = { tenant?: string }
 type DiffOptions = TargetOptions & { prune?: boolean; exitCode?: boolean; envFile?: string }
 type PushOptions = TargetOptions & { prune?: boolean; pruneData?: boolean; yes?: boolean; envFile?: string }
 
-export const ENV_FILE_DESCRIPTION =
-  'a file of NAME=value lines with secrets, which come before those of the environment'
+export const ENV_FILE_DESCRIPTION = 'file of NAME=value lines with secrets; overrides the environment'
 
 const definitionCommand = (name: string, description: string) =>
   new Command(name)
     .description(description)
-    .argument('<folder>', 'the folder of the files')
-    .option('--tenant <id>', 'the id of the tenant; of a server, default: the tenant of its address')
+    .argument('<folder>', 'folder of definition files')
+    .option('--tenant <id>', "tenant ID; with --url, defaults to that host's tenant")
     .option('--json', 'print JSON')
 
 /** Returns the tenant that a command is for: one of the server that `--url` names, or one of the data here. */
@@ -49,9 +48,9 @@ const formatChange = ({ action, kind, name, details = [], entities }: ChangeRepo
 export const formatChanges = (changes: ChangeReport[]) => changes.map(formatChange).join('\n')
 
 const formatMissing = (names: string[] = []) =>
-  names.length ? `\nA push needs values of ${names.join(', ')} in the environment or an --env-file.` : ''
+  names.length ? `\nSet ${names.join(', ')} in the environment or an --env-file before you push.` : ''
 
-export const pull = definitionCommand('pull', "Write a tenant's definitions as files").action(
+export const pull = definitionCommand('pull', "Write a tenant's definitions to files").action(
   runAndPrint(
     async (folder: string, _options: TargetOptions, command: Command) => {
       const { pullFolder } = await import('../definitions/folder-push')
@@ -66,10 +65,10 @@ function formatCounts(counts: Record<string, number>) {
   return parts.length ? `definitions (${parts.join(', ')})` : 'no definitions'
 }
 
-export const diff = definitionCommand('diff', 'Print what a push of the files would change')
-  .option('--prune', 'include things that have no file, which a push with --prune removes')
+export const diff = definitionCommand('diff', 'Show what a push would change')
+  .option('--prune', 'include definitions without a file, which push --prune deletes')
   .option('--env-file <file>', ENV_FILE_DESCRIPTION)
-  .option('--exit-code', 'exit with 1 when something would change')
+  .option('--exit-code', 'exit with 1 if there are changes')
   .action(
     runAndPrint(
       async (folder: string, { prune, exitCode, envFile }: DiffOptions, command: Command) => {
@@ -80,15 +79,15 @@ export const diff = definitionCommand('diff', 'Print what a push of the files wo
         return { changes, ...(missingSecrets.length && { missingSecrets }) }
       },
       ({ changes, missingSecrets }) =>
-        changes.length ? formatChanges(changes) + formatMissing(missingSecrets) : 'Nothing would change.',
+        changes.length ? formatChanges(changes) + formatMissing(missingSecrets) : 'No changes.',
     ),
   )
 
-export const push = definitionCommand('push', 'Make the definitions of a tenant those of the files')
-  .option('--prune', 'remove things that have no file, except blueprints with entities')
-  .option('--prune-data', 'with --prune: remove these blueprints with their entities, too')
+export const push = definitionCommand('push', 'Apply definition files to a tenant')
+  .option('--prune', 'delete definitions without a file, except blueprints with entities')
+  .option('--prune-data', 'with --prune: also delete blueprints with entities, and the entities')
   .option('--env-file <file>', ENV_FILE_DESCRIPTION)
-  .option('--yes', 'do not ask for confirmation')
+  .option('--yes', 'skip the confirmation')
   .action(
     runAndPrint(
       async (folder: string, options: PushOptions, command: Command) => {
@@ -101,6 +100,6 @@ export const push = definitionCommand('push', 'Make the definitions of a tenant 
         requireConfirmation(command, `Make ${pluralize(changes.length, 'change')}?`, options)
         return pushFolder(target, folder, folderOptions)
       },
-      ({ changes }) => (changes.length ? formatChanges(changes) : 'Nothing has changed.'),
+      ({ changes }) => (changes.length ? formatChanges(changes) : 'No changes.'),
     ),
   )

@@ -19,12 +19,12 @@ const OUTPUTS = { 'atoll.d.ts': 'types', 'atoll-client.ts': 'client' } as const
 const DONE = { create: 'created', change: 'changed', rename: 'changed', remove: 'removed' }
 
 export const dev = new Command('dev')
-  .description('Start the server, and push the definitions of a folder at each save')
-  .argument('<folder>', 'the folder of the files; atoll.d.ts and atoll-client.ts are written there, too')
-  .argument('[command...]', 'after --, a command to run beside the server, such as vite; it ends with the server')
-  .option('--tenant <id>', 'the id of the tenant, which is created if there is none; default: the default tenant')
-  .option('--hooks', 'also write atoll-hooks.ts: React hooks of the client, over TanStack Query')
-  .option('--prune', 'remove things whose file is removed, except blueprints with entities')
+  .description('Start the server and push definitions whenever a file changes')
+  .argument('<folder>', 'folder of definition files; receives atoll.d.ts and atoll-client.ts')
+  .argument('[command...]', 'after --: command to run alongside the server, such as vite; stops with the server')
+  .option('--tenant <id>', 'tenant ID, created if missing (default: the default tenant)')
+  .option('--hooks', 'also write atoll-hooks.ts: React hooks for the client, built on TanStack Query')
+  .option('--prune', 'delete definitions whose file is deleted, except blueprints with entities')
   .option('--env-file <file>', ENV_FILE_DESCRIPTION)
   .action(async (folder: string, command: string[], { tenant, hooks, prune, envFile }: DevOptions) => {
     await openSecrets(envFile)

@@ -32,9 +32,9 @@ import { listTenantWarnings } from './warnings'
 
 /** Lists every setting with its source, and checks whether this installation can work. */
 export const doctor = new Command('doctor')
-  .description('Check the installation, and list every setting')
-  .option('--deep', 'also read every database completely, which is slow')
-  .option('--fix', 'mend what can be mended without losing anything; with --deep also indexes')
+  .description('Check the installation and list all settings')
+  .option('--deep', 'also read every database in full (slow)')
+  .option('--fix', 'repair what can be repaired without data loss; with --deep, also indexes')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
@@ -57,7 +57,7 @@ export const doctor = new Command('doctor')
       ({ settings, openTenants, timeZones, repairs, checks, warnings }) =>
         [
           formatTable(settings.map(({ name, value, source, description }) => [name, value, source, description])),
-          `At most ${openTenants} tenants stay open at once.`,
+          `At most ${openTenants} tenants stay open at a time.`,
           `Time zones follow the IANA database ${timeZones.version} (${timeZones.source}).`,
           ...repairs.map(({ check, message }) => `MENDED  ${check}: ${message}`),
           ...checks.map(({ check, ok, message }) => `${ok ? 'ok     ' : 'PROBLEM'} ${check}: ${message}`),
@@ -73,7 +73,7 @@ async function checkTenants(deep: boolean): Promise<Check[]> {
   const checks: Check[] = []
   for (const { id, status } of await listTenants()) {
     const flaw = await findTenantDamage(id, deep)
-    const message = `${status}, its database opens and is up to date${deep ? ', and all of it can be read' : ''}`
+    const message = `${status}, database opens and is up to date${deep ? ' and fully readable' : ''}`
     checks.push({ check: `tenant ${id}`, ok: !flaw, message: flaw ?? message })
   }
   return checks
@@ -95,11 +95,11 @@ async function describeMissingContents(id: string): Promise<string | undefined> 
   await import('../app') // the areas name contents
   const missing = await findMissingContents(await getTenantAnyStatus(id))
   if (missing.length)
-    return `${describeMissingFiles({ missing }).trim()} Upload them again, deploy the site again, or restore a backup.`
+    return `${describeMissingFiles({ missing }).trim()} Upload the files again, redeploy the site, or restore a backup.`
 }
 
 const hintFor = (flaws: string[], id: string) =>
-  areIndexFlaws(flaws) ? 'Run "atoll doctor --deep --fix", which builds its indexes anew.' : repairHint(id)
+  areIndexFlaws(flaws) ? 'Run "atoll doctor --deep --fix" to rebuild its indexes.' : repairHint(id)
 
 const repairHint = (id: string) => `Restore it from a backup, or delete the tenant with "atoll tenant delete ${id}".`
 
@@ -108,7 +108,7 @@ async function checkWithoutRegistry(): Promise<Check[]> {
   const lost = listDataFolders().map((name) => ({
     check: `folder ${name}`,
     ok: false,
-    message: `it is not in a registry; import it with "atoll tenant adopt ${name}"`,
+    message: `not in a registry; import it with "atoll tenant adopt ${name}"`,
   }))
   return [await checkSecrets(), ...lost]
 }
@@ -120,11 +120,11 @@ async function checkWithRegistry(deep: boolean): Promise<Check[]> {
     await listTenants()
   } catch (error) {
     const reason = getErrorChain(error).at(-1)
-    const message = `it cannot be read: ${reason instanceof Error ? reason.message : reason}. Restore it from a backup.`
+    const message = `cannot be read: ${reason instanceof Error ? reason.message : reason}. Restore it from a backup.`
     return [{ check, ok: false, message }]
   }
   const flaws = deep ? await checkRegistry() : []
-  const own: Check = { check, ok: !flaws.length, message: flaws.length ? flaws.join(' ') : 'it can be read' }
+  const own: Check = { check, ok: !flaws.length, message: flaws.length ? flaws.join(' ') : 'readable' }
   return [
     own,
     await checkSecrets(),
@@ -154,7 +154,7 @@ async function listWarnings(anyData: boolean) {
 function fileStoreWarnings(): Warning[] {
   if (!config.ATOLL_DATABASE_URL || config.ATOLL_FILES_URL) return []
   const message =
-    'Uploaded files are in the folder of this server. If several servers share the database, set ATOLL_FILES_URL.'
+    "Uploaded files are stored in this server's folder. If several servers share the database, set ATOLL_FILES_URL."
   return [{ path: 'ATOLL_FILES_URL', code: 'FILES_NOT_SHARED', message }]
 }
 
@@ -167,6 +167,6 @@ function fileSystemWarnings(): Warning[] {
 function proxyWarnings(): Warning[] {
   const seen = untrustedProxySeenAt()
   if (config.ATOLL_TRUST_PROXY === 'on' || seen < now() - 30 * DAY_MS) return []
-  const message = `${UNTRUSTED_PROXY_HINT} Last noted at ${toIsoString(seen)}.`
+  const message = `${UNTRUSTED_PROXY_HINT} Last seen at ${toIsoString(seen)}.`
   return [{ path: 'ATOLL_TRUST_PROXY', code: 'UNTRUSTED_PROXY', message }]
 }

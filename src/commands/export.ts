@@ -12,7 +12,7 @@ type ImportOptions = { as: string; passphraseFile?: string }
 
 const passphraseOption = [
   '--passphrase-file <file>',
-  'the passphrase is in its first line; default: ATOLL_BACKUP_PASSPHRASE',
+  'file with the passphrase in its first line (default: ATOLL_BACKUP_PASSPHRASE)',
 ] as const
 
 const readPassphrase = ({ passphraseFile }: { passphraseFile?: string }) =>
@@ -20,9 +20,9 @@ const readPassphrase = ({ passphraseFile }: { passphraseFile?: string }) =>
 
 /** Writes a tenant into a file that an installation with any engine can import. */
 export const exportCommand = new Command('export')
-  .description('Write a whole tenant into a file that any installation can import')
-  .argument('<tenant>', 'the id of the tenant')
-  .requiredOption('--to <file>', 'the new file')
+  .description('Export a tenant to a file that any installation can import')
+  .argument('<tenant>', 'tenant ID')
+  .requiredOption('--to <file>', 'output file')
   .option(...passphraseOption)
   .option('--json', 'print JSON')
   .action(
@@ -46,17 +46,15 @@ export const exportCommand = new Command('export')
       ({ tenant, rows, files, omittedSecrets, file }) =>
         `Exported the tenant "${tenant}" to ${file}: ${pluralize(rows, 'row')}, ${pluralize(files.count, 'content')} of files.` +
         describeMissingFiles(files) +
-        (omittedSecrets
-          ? ` ${pluralize(omittedSecrets, 'secret')} had to be left out; with a passphrase they are part of the export.`
-          : ''),
+        (omittedSecrets ? ` ${pluralize(omittedSecrets, 'secret')} omitted; use a passphrase to include secrets.` : ''),
     ),
   )
 
 /** Creates a tenant from a file of `atoll export`. */
 export const importCommand = new Command('import')
-  .description('Create a tenant from a file of atoll export')
+  .description('Create a tenant from an exported file')
   .argument('<file>', 'the file')
-  .requiredOption('--as <tenant>', 'the id of the new tenant')
+  .requiredOption('--as <tenant>', 'ID of the new tenant')
   .option(...passphraseOption)
   .option('--json', 'print JSON')
   .action(
@@ -64,7 +62,7 @@ export const importCommand = new Command('import')
       async (path: string, options: ImportOptions, _command: Command) => {
         await import('../app') // areas name the tables of their credentials
         const file = Bun.file(path)
-        if (!(await file.exists())) badRequest({ path: 'file', message: `There is no file "${path}".` })
+        if (!(await file.exists())) badRequest({ path: 'file', message: `The file "${path}" does not exist.` })
         return importTenant(file.stream(), options.as, readPassphrase(options))
       },
       ({ tenant, rows, files, ms }) =>

@@ -17,22 +17,22 @@ export const WRITE_FAILURE_REASONS: Record<string, string> = {
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
   EISDIR: 'it is a folder',
-  ENOTDIR: 'a part of its path is not a folder',
-  EEXIST: 'a file of that name is in the way',
+  ENOTDIR: 'part of the path is not a folder',
+  EEXIST: 'a file with that name already exists',
   ENOENT: 'it cannot be created there',
 }
 
 const DATABASE_UNAVAILABLE_MESSAGES: Record<string, string> = {
-  '28P01': 'PostgreSQL refused the password. Correct ATOLL_DATABASE_URL.',
-  '28000': 'PostgreSQL refused the user. Correct ATOLL_DATABASE_URL.',
-  '3D000': 'PostgreSQL has no such database. Create it, or correct ATOLL_DATABASE_URL.',
-  '53300': 'PostgreSQL has no connection left. Raise its max_connections, or lower ATOLL_DATABASE_CONNECTIONS.',
-  ECONNREFUSED: 'PostgreSQL does not answer. Start it, or correct ATOLL_DATABASE_URL.',
-  ENOTFOUND: 'The host of ATOLL_DATABASE_URL does not exist. Correct it.',
-  EAI_AGAIN: 'The host of ATOLL_DATABASE_URL cannot be resolved. Check the name and the DNS servers.',
-  ETIMEDOUT: 'PostgreSQL does not answer. Check the host and the port of ATOLL_DATABASE_URL.',
-  SQLITE_CANTOPEN: 'A database file cannot be opened. Check the permissions of the folder ATOLL_TENANTS.',
-  SQLITE_READONLY: 'A database file cannot be written. Check the permissions of the folder ATOLL_TENANTS.',
+  '28P01': 'PostgreSQL rejected the password. Check ATOLL_DATABASE_URL.',
+  '28000': 'PostgreSQL rejected the user. Check ATOLL_DATABASE_URL.',
+  '3D000': 'The PostgreSQL database does not exist. Create it, or check ATOLL_DATABASE_URL.',
+  '53300': 'PostgreSQL has no connections left. Raise max_connections, or lower ATOLL_DATABASE_CONNECTIONS.',
+  ECONNREFUSED: 'PostgreSQL is not responding. Start it, or check ATOLL_DATABASE_URL.',
+  ENOTFOUND: 'The host in ATOLL_DATABASE_URL does not exist. Check its name.',
+  EAI_AGAIN: 'The host in ATOLL_DATABASE_URL cannot be resolved. Check its name and your DNS servers.',
+  ETIMEDOUT: 'PostgreSQL is not responding. Check the host and port in ATOLL_DATABASE_URL.',
+  SQLITE_CANTOPEN: 'A database file cannot be opened. Check the permissions of the ATOLL_TENANTS folder.',
+  SQLITE_READONLY: 'A database file cannot be written. Check the permissions of the ATOLL_TENANTS folder.',
 }
 
 const DATABASE_DAMAGED_MESSAGES: Record<string, string> = {
@@ -40,7 +40,7 @@ const DATABASE_DAMAGED_MESSAGES: Record<string, string> = {
   SQLITE_CORRUPT: 'registry.db is damaged. Restore it from a copy, or choose another ATOLL_TENANTS.',
 }
 
-const DISK_FULL_MESSAGES: Record<string, string> = { SQLITE_FULL: 'The disk is full. Make room, and try again.' }
+const DISK_FULL_MESSAGES: Record<string, string> = { SQLITE_FULL: 'The disk is full. Free up space and try again.' }
 
 /**
  * Explains an error that a person can fix. Returns undefined for any other error, which is a bug and needs its stack.
@@ -99,10 +99,14 @@ export function explainListenFailure(
   const { code = '' } = error as SystemError
   const because = (message: string) => new ConfigError(message, { cause: error })
   if (code === 'EADDRINUSE')
-    return because(`Port ${port} is already in use. Stop the program that uses it, or choose another ${setting}.`)
+    return because(`Port ${port} is already in use. Stop the process that uses it, or choose another ${setting}.`)
   if (code === 'EACCES')
-    return because(`Listening on port ${port} needs more rights. Choose an ${setting} above 1023, or grant them.`)
+    return because(
+      `Listening on port ${port} requires elevated privileges. Grant them, or choose an ${setting} above 1023.`,
+    )
   if (['EINVAL', 'EADDRNOTAVAIL', 'ENOENT', 'ENXIO', 'ENOTFOUND', 'ERR_INVALID_ARG_TYPE'].includes(code))
-    return because(`"${host}" is not an address of this machine. Correct ATOLL_HOST: 127.0.0.1, 0.0.0.0 or ::1, say.`)
+    return because(
+      `"${host}" is not an address of this machine. Set ATOLL_HOST to 127.0.0.1, 0.0.0.0 or ::1, for example.`,
+    )
   return error
 }

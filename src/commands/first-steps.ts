@@ -30,13 +30,13 @@ export async function printFirstSteps({ url, isDemo, isFirstStart, print }: Serv
   if (isDemo && isFirstStart) print(await createDemo(Number(new URL(url).port), invocation))
   if (isDemo && (await isRegistered('demo'))) {
     const link = await createDemoSigninLink(url)
-    if (link) print(`Open the admin page, signed in (this link works once, within an hour):\n\n${link}\n`)
+    if (link) print(`Open the admin page with this sign-in link (valid once, for one hour):\n\n${link}\n`)
     return
   }
   const id = await getDefaultTenantId()
   const token = id && (await findSetupToken(id))
   if (token)
     print(
-      `The tenant "${id}" has no administrator yet. Open this link to create one (it works once, within 24 hours):\n\n${url}/admin/set-up#${token}\n`,
+      `The tenant "${id}" has no administrator yet. Open this link to create one (valid once, for 24 hours):\n\n${url}/admin/set-up#${token}\n`,
     )
 }

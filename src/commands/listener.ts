@@ -29,7 +29,7 @@ export class ListenFailure extends Error {
     readonly port: number,
     cause: unknown,
   ) {
-    super(`Port ${port} cannot be opened.`, { cause })
+    super(`Cannot open port ${port}.`, { cause })
   }
 }
 

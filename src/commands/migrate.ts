@@ -4,6 +4,6 @@ import { formatMigrations, migrateAll } from './upgrade'
 
 /** Brings the databases of all tenants up to date. */
 export const migrate = new Command('migrate')
-  .description('Bring the database of every tenant up to date, as upgrade does')
+  .description('Alias of upgrade')
   .option('--json', 'print JSON')
   .action(runAndPrint((_options: object, _command: Command) => migrateAll(), formatMigrations))

@@ -3,8 +3,8 @@ import { databases } from '../tenancy/databases'
 import { writeFileAtomic, writeTexts } from './output'
 
 export const openapi = new Command('openapi')
-  .description('Write the description of the API (OpenAPI)')
-  .option('--out <file>', 'the file to write; default: standard output')
+  .description('Write the OpenAPI document of the API')
+  .option('--out <file>', 'output file (default: standard output)')
   .option('--json', 'print JSON')
   .action(async ({ out, json }: { out?: string; json?: boolean }) => {
     try {

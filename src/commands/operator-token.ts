@@ -28,14 +28,14 @@ function parseExpiry(command: Command, days: string | undefined): string | null 
 }
 
 const create = new Command('create')
-  .description('Create a token, which is shown only once')
-  .argument('<name>', 'who or what uses it')
+  .description('Create a token and print it once')
+  .argument('<name>', 'what the token is for')
   .requiredOption(
     '--scope <scope>',
-    `what it allows: one of ${OPERATOR_SCOPES.join(', ')}; several are separated by commas, or repeated`,
+    `scopes, separated by commas; may be repeated: ${OPERATOR_SCOPES.join(', ')}`,
     collectScopes,
   )
-  .option('--days <number>', 'after how many days it expires; default: never')
+  .option('--days <number>', 'days until the token expires (default: never)')
   .option('--json', 'print JSON')
   .addHelpText(
     'after',
@@ -51,12 +51,12 @@ Example:
         return findInstallation(command).createToken({ name, scopes: parseScopes(command, scope), expires })
       },
       ({ name, scopes, token }) =>
-        `Created the token "${name}" (${scopes.join(', ')}). It is shown only now:\n${token}`,
+        `Created the token "${name}" (${scopes.join(', ')}). Copy it now; it is not shown again:\n${token}`,
     ),
   )
 
 const list = new Command('list')
-  .description('List the tokens with their scopes and last use')
+  .description('List tokens with their scopes and last use')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
@@ -74,9 +74,9 @@ const list = new Command('list')
   )
 
 const revoke = new Command('revoke')
-  .description('Revoke a token: whoever uses it is refused from then on')
-  .argument('<name>', 'the name of the token')
-  .option('--yes', 'do not ask for confirmation')
+  .description('Revoke a token immediately')
+  .argument('<name>', 'token name')
+  .option('--yes', 'skip the confirmation')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
@@ -93,7 +93,7 @@ const revoke = new Command('revoke')
   )
 
 export const operatorToken = new Command('operator-token')
-  .description("Manage the operator's tokens, which allow a part of what ATOLL_OPERATOR_TOKEN does")
+  .description('Manage operator tokens, which have narrower scopes than ATOLL_OPERATOR_TOKEN')
   .addCommand(create)
   .addCommand(list)
   .addCommand(revoke)

@@ -10,6 +10,6 @@ export async function readPassword(option: string): Promise<string> {
   const [line = ''] = (await Bun.stdin.text()).split('\n')
   return (
     line.replace(/\r$/, '') ||
-    badRequest({ path: option, message: `${option} is required, or the password on standard input.` })
+    badRequest({ path: option, message: `${option} is required, unless standard input provides the password.` })
   )
 }

@@ -6,20 +6,20 @@ import { requireConfirmation } from './confirmation'
 import { formatTable, pluralize, runAndPrint } from './output'
 
 const init = new Command('init')
-  .description('Prepare the database of ATOLL_DATABASE_URL, and register the tenants of the local data folder')
+  .description('Prepare the database of ATOLL_DATABASE_URL and register the tenants in the local data folder')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
       (_options: object, _command: Command) => initializeDatabase(),
       ({ buckets, adopted }) =>
         `The database is ready, with ${buckets.length} bucket${buckets.length === 1 ? '' : 's'}.${
-          adopted.length ? ` Taken over, and served from their files as before: ${adopted.join(', ')}.` : ''
+          adopted.length ? ` Registered, and still served from their files: ${adopted.join(', ')}.` : ''
         }`,
     ),
   )
 
 const status = new Command('status')
-  .description('Show the clusters, the buckets, and how many tenants are in each')
+  .description('List clusters, buckets and the number of tenants in each')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
@@ -43,45 +43,45 @@ const status = new Command('status')
                 ? formatTable(buckets.map(({ home, tenants }) => [home, pluralize(tenants, 'tenant')]))
                 : 'No buckets.',
             ].join('\n\n')
-          : 'This installation keeps its data in files. Set ATOLL_DATABASE_URL to use PostgreSQL.',
+          : 'This installation stores its data in files. Set ATOLL_DATABASE_URL to use PostgreSQL.',
     ),
   )
 
 const add = new Command('add')
   .description('Create a bucket')
-  .argument('[cluster]', 'the cluster in which it is created', 'main')
+  .argument('[cluster]', 'cluster of the new bucket', 'main')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
       (cluster: string, _options: object, _command: Command) => addBucket(cluster),
-      ({ home }) => `Created the bucket ${home}.`,
+      ({ home }) => `Created bucket ${home}.`,
     ),
   )
 
 const move = new Command('move')
   .description(
-    'Move a bucket, with all its tenants, to another node of a Citus cluster (experimental: Citus is not supported yet)',
+    'Move a bucket and its tenants to another node of a Citus cluster (experimental: Citus is not supported yet)',
   )
-  .argument('<bucket>', 'which bucket: <cluster>/<bucket>')
-  .argument('<node>', 'where to: <host>:<port>')
+  .argument('<bucket>', 'bucket, as <cluster>/<bucket>')
+  .argument('<node>', 'target node, as <host>:<port>')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
       (bucket: string, node: string, _options: object, _command: Command) => moveBucket(bucket, node),
-      ({ home, node }) => `The bucket ${home} is on ${node}.`,
+      ({ home, node }) => `Moved bucket ${home} to ${node}.`,
     ),
   )
 
 const purgeCommand = new Command('purge')
-  .description('Remove the rows of tenants that were deleted or moved elsewhere')
+  .description('Delete the rows of tenants that were deleted or moved')
   .option('--hours <number>', 'minimum age in hours', '24')
-  .option('--yes', 'do not ask for confirmation')
+  .option('--yes', 'skip the confirmation')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
       ({ hours, yes }: { hours: string; yes?: boolean }, command: Command) => {
         if (!/^\d{1,6}$/.test(hours)) command.error('--hours takes a whole number.')
-        requireConfirmation(command, `Remove rows that were left behind over ${hours} hours ago?`, { yes })
+        requireConfirmation(command, `Delete rows left behind more than ${hours} hours ago?`, { yes })
         return purgeRemains(Number(hours))
       },
       (purged) =>

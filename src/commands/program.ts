@@ -35,15 +35,15 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.`
 /** Returns the command line with all commands. */
 export function createProgram() {
   const program = new Command('atoll')
-    .description('A self-hosted application platform for many tenants.')
+    .description('Self-hosted, multi-tenant application platform.')
     .version(version, '-V, --version')
     .option(
       '--url <url>',
-      "work on the tenants, backups, operator's tokens, definitions, types and sites of a server, not on the data here; default: ATOLL_URL",
+      'manage tenants, backups, operator tokens, definitions, types and sites on this server instead of the local data (default: ATOLL_URL)',
     )
     .option(
       '--token <token>',
-      "the operator's token of that server, or an API token for definitions, types and sites; default: ATOLL_TOKEN",
+      "that server's operator token, or an API token for definitions, types and sites (default: ATOLL_TOKEN)",
     )
     .hook('preAction', requireRemoteCommand)
     .hook('preAction', (_, command) => {
@@ -81,8 +81,8 @@ export function createProgram() {
     )
     .helpCommand(false)
   const help = new Command('help')
-    .description('Print the help of a command')
-    .argument('[command...]', 'the command, such as tenant create')
+    .description('Show help for a command')
+    .argument('[command...]', 'a command, such as tenant create')
     .action((names: string[]) => findCommand(program, names).help())
   return program.addCommand(help)
 }
@@ -95,7 +95,7 @@ function requireRemoteCommand(program: Command, command: Command) {
   let top = command
   while (top.parent && top.parent !== program) top = top.parent
   if (REMOTE_COMMANDS.includes(top.name()) && command.name() !== 'adopt') return
-  command.error(`"${command.name()}" works on the data here. Run it on the machine of the server, without --url.`)
+  command.error(`"${command.name()}" works on local data only. Run it on the server, without --url.`)
 }
 
 /** Commander would print the help of the commands above an unknown one, and exit with 0. */
@@ -112,7 +112,7 @@ function assertHelpedCommand(program: Command, args: string[]) {
     }
     current =
       current.commands.find((command) => command.name() === arg) ??
-      current.error(`There is no command "${args.slice(0, place + 1).join(' ')}".`)
+      current.error(`Unknown command "${args.slice(0, place + 1).join(' ')}".`)
   }
 }
 
@@ -121,7 +121,7 @@ function findCommand(program: Command, names: string[]) {
   for (const name of names)
     current =
       current.commands.find((command) => command.name() === name) ??
-      current.error(`There is no command "${names.join(' ')}".`)
+      current.error(`Unknown command "${names.join(' ')}".`)
   return current
 }
 

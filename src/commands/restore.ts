@@ -44,20 +44,17 @@ type RestoreResult = {
 /** Restores a tenant, or a whole installation, from a backup. */
 export const restore = new Command('restore')
   .description('Restore a tenant, or a whole installation, from a backup')
-  .argument('<backup>', 'a backup, the backups of a tenant, or a whole target: a folder, or s3://bucket/prefix')
-  .option('--as <id>', 'restore a copy under another id, without hosts and sessions')
+  .argument('<backup>', "a backup, a tenant's backups, or a whole target; a folder or s3://bucket/prefix")
+  .option('--as <id>', 'restore a copy under this ID, without hosts and sessions')
   .option(
     '--at <time>',
-    'the state at this time, such as 2030-01-31T12:00:00Z (default zone: UTC); without a log, the latest backup before',
+    'point in time, such as 2030-01-31T12:00:00Z (default zone: UTC); without a log, the latest backup before it',
   )
-  .option(
-    '--until-gap',
-    'restore until the last moment that the log has without a gap, where something later is missing',
-  )
-  .option('--passphrase-file <file>', 'the passphrase is in its first line; default: ATOLL_BACKUP_PASSPHRASE')
-  .option('--identity-file <file>', 'a file with age identities (AGE-SECRET-KEY-…)')
-  .option('--drop-secrets', 'leave out secrets that are encrypted with keys of another installation')
-  .option('--yes', 'do not ask before the data of an existing tenant are replaced')
+  .option('--until-gap', 'if the log has a gap, restore to the last moment before the gap')
+  .option('--passphrase-file <file>', 'file with the passphrase in its first line (default: ATOLL_BACKUP_PASSPHRASE)')
+  .option('--identity-file <file>', 'file with age identities (AGE-SECRET-KEY-…)')
+  .option('--drop-secrets', "omit secrets encrypted with another installation's keys")
+  .option('--yes', "replace an existing tenant's data without confirmation")
   .option('--json', 'print JSON')
   .addHelpText(
     'after',
@@ -90,7 +87,7 @@ Examples:
         }
         using progress = showProgress()
         if (backup.manifest.kind === 'installation') {
-          if (options.as) command.error('--as is for the backup of a single tenant.')
+          if (options.as) command.error('--as requires the backup of a single tenant.')
           const range = { until: at ?? Number.POSITIVE_INFINITY, untilGap: options.untilGap }
           const { result: registryTime, skipped } = await withLatestSound(backup, at, async (found) => {
             await restoreInstallation(found, restoreOptions.secrets, range)
@@ -114,18 +111,18 @@ Examples:
       },
       ({ restored, missing, failed, skipped = [] }) =>
         [
-          ...skipped.map((place) => `WARNING: ${place} is damaged. An earlier backup was used instead.`),
+          ...skipped.map((place) => `WARNING: ${place} is damaged; used an earlier backup instead.`),
           ...restored.map(
             ({ tenant, created, until, rows, files, ms, lostSecrets, trash, outgoingHeld }) =>
               `Restored the tenant "${tenant}" as of ${until ?? created}: ${pluralize(rows, 'row')}, ${pluralize(files.count, 'content')} of files in ${ms} ms.` +
               describeMissingFiles(files) +
-              (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} had to be left out; enter them again.` : '') +
+              (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} could not be restored; enter them again.` : '') +
               (trash ? ` The replaced files are in ${trash}.` : '') +
               (outgoingHeld
-                ? ` It is a copy that does nothing outside until you run: ${invocation} tenant resume ${tenant} --outgoing`
+                ? ` The copy makes no outgoing calls until you run: ${invocation} tenant resume ${tenant} --outgoing`
                 : ''),
           ),
-          ...missing.map((id) => `${id}: there is no backup of this tenant.`),
+          ...missing.map((id) => `${id}: no backup of this tenant found.`),
           ...failed.map(({ tenant, message }) => `${tenant}: FAILED. ${message}`),
         ].join('\n'),
     ),
@@ -141,7 +138,7 @@ async function restoreRemotely(
   const [tenant, backup, ...rest] = address.split('/')
   if (!tenant || !backup || rest.length || options.at || options.passphraseFile || options.identityFile)
     command.error(
-      'On a server, name the backup by the last two parts of its address, <tenant>/<name>, with no options but --as, --drop-secrets and --yes.',
+      'With --url, name the backup as <tenant>/<name>, the last two parts of its address. Only --as, --drop-secrets and --yes are supported.',
     )
   if (!options.as) requireConfirmation(command, `Replace all data of the tenant "${tenant}"?`, options)
   const { as, dropSecrets } = options
@@ -198,7 +195,7 @@ async function assertOwnBackup(
   isOwn: BackupChoice,
 ) {
   if (isOwn(manifest) || (await findLatest(target, folderAbove(folder), at, isOwn))) return
-  const message = `The backups at ${target.addressOf(folderAbove(folder))} are of an earlier tenant "${manifest.tenant}", not of the present one. To replace its data all the same, name the backup itself, such as ${place}. To look at it beside the present one, pass --as.`
+  const message = `The backups at ${target.addressOf(folderAbove(folder))} belong to an earlier tenant "${manifest.tenant}", not to the current one. To replace its data anyway, name a single backup, such as ${place}. To restore a copy beside it, pass --as.`
   throw new Problem(409, 'OTHER_TENANT', message)
 }
 
@@ -206,7 +203,7 @@ async function assertOwnBackup(
 function assertMoment({ manifest: { created, complete }, place }: StoredBackup, at: number) {
   const [from, until] = [Math.floor(Date.parse(created) / 1_000) * 1_000, Date.parse(complete)]
   if (at >= from && at <= until) return
-  const message = `${place} has the state of ${complete}, not that of ${toIsoString(at)}. Leave out --at, or name the folder above it, whose backups are searched.`
+  const message = `${place} has the state of ${complete}, not of ${toIsoString(at)}. Omit --at, or name its parent folder to search all backups in it.`
   throw new Problem(404, 'BACKUP_NOT_FOUND', message)
 }
 

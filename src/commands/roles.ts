@@ -13,6 +13,6 @@ export async function requireKnownRoles(tenant: Tenant, names: string[]) {
     if (knownRoles.includes(name)) continue
     const nearest = findNearestKey(name, knownRoles, 1)
     if (nearest) badRequest({ path: '--roles', message: `There is no role "${name}". Did you mean "${nearest}"?` })
-    console.error(`"${name}" is a new role in this tenant: it grants nothing until a rule or setting names it.`)
+    console.error(`"${name}" is a new role in this tenant. It grants nothing until a rule or setting refers to it.`)
   }
 }

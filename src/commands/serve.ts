@@ -140,11 +140,11 @@ async function announceServer(url: string, { isFirstStart }: Installation, { dem
   if (defaultTenant && !(await isRegistered(defaultTenant)))
     log.warn({
       event: 'default-tenant-missing',
-      message: `ATOLL_DEFAULT_TENANT is "${defaultTenant}", but there is no such tenant: requests without a host or header of a tenant get 404.`,
+      message: `ATOLL_DEFAULT_TENANT is "${defaultTenant}", which does not exist. Requests that name no tenant by host or header get 404.`,
     })
   // With `--json`, standard output contains only the JSON.
   const print = json ? console.error : console.log
   if (json) console.log(JSON.stringify({ url }))
-  else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)
+  else console.log(`Atoll listens on ${url} (API reference: ${url}/openapi)`)
   await printFirstSteps({ url, isDemo: !!demo, isFirstStart, print })
 }

@@ -8,7 +8,7 @@ export type ServerAddress = { url: string; token: string; tenant?: string }
 export async function fetchFromServer({ url, token, tenant }: ServerAddress, path: string, init: RequestInit = {}) {
   const headers = { 'x-api-key': token, ...(tenant && { tenant }), ...(init.headers as Record<string, string>) }
   const response = await fetch(`${url.replace(/\/+$/, '')}${path}`, { ...init, headers }).catch((cause) => {
-    throw new Problem(502, 'SERVER_UNREACHABLE', `${url} cannot be reached: ${cause.message}`, { cause })
+    throw new Problem(502, 'SERVER_UNREACHABLE', `Cannot reach ${url}: ${cause.message}`, { cause })
   })
   if (response.ok) return response
   const answer = tryParseJson(await response.text()) as
@@ -24,5 +24,5 @@ export const unexpectedAnswer = (url: string, status: number) =>
   new Problem(
     status < 400 ? 502 : status,
     'UNEXPECTED_ANSWER',
-    `${url} answered ${status}, but not as Atoll does. Check the address, and the proxy before the server.`,
+    `${url} returned ${status}, but not from Atoll. Check the URL and the proxy in front of the server.`,
   )

@@ -13,20 +13,20 @@ export async function readSiteFolder(folder: string): Promise<SiteFolder> {
   const found: SiteFolder = { folder, files: [], leftOut: [] }
   await addFiles(found, '')
   if (!found.files.some(({ path }) => path === 'index.html'))
-    badRequest({ path: 'folder', message: `"${folder}" has no index.html. Name the folder that your build writes.` })
+    badRequest({ path: 'folder', message: `"${folder}" has no index.html. Pass the output folder of your build.` })
   return found
 }
 
 async function addFiles(found: SiteFolder, prefix: string) {
   const entries = await readdir(join(found.folder, prefix), { withFileTypes: true }).catch(() =>
-    badRequest({ path: 'folder', message: `"${found.folder}" is not a folder that can be read.` }),
+    badRequest({ path: 'folder', message: `"${found.folder}" is not a readable folder.` }),
   )
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
     const path = `${prefix}${entry.name}`
     if (entry.name.startsWith('.') && path !== '.well-known') found.leftOut.push(path)
     else if (entry.isDirectory()) await addFiles(found, `${path}/`)
     else if (entry.isFile()) found.files.push({ path, size: (await stat(join(found.folder, path))).size })
-    else badRequest({ path: 'folder', message: `"${path}" is a link or a device. Put a file in its place.` })
+    else badRequest({ path: 'folder', message: `"${path}" is a symbolic link or a device. Replace it with a file.` })
   }
 }
 

@@ -10,7 +10,7 @@ import { readTargetOptions } from './target-options'
 const siteCommand = (name: string, description: string) =>
   new Command(name)
     .description(description)
-    .option('--tenant <id>', 'the id of the tenant; of a server, default: the tenant of its address')
+    .option('--tenant <id>', "tenant ID; with --url, defaults to that host's tenant")
     .option('--json', 'print JSON')
 
 async function openSite(command: Command): Promise<SiteTarget> {
@@ -22,13 +22,11 @@ async function openSite(command: Command): Promise<SiteTarget> {
 }
 
 const formatUrls = ({ urls }: Deployment) =>
-  urls.length
-    ? `See it at ${urls.join(' and ')}`
-    : 'No host leads to the tenant yet. Give it one: atoll tenant hosts <id> <host>'
+  urls.length ? `Live at ${urls.join(' and ')}` : 'The tenant has no host yet. Add one: atoll tenant hosts <id> <host>'
 
-const deploy = siteCommand('deploy', 'Put the files of a folder at the hosts of a tenant')
-  .argument('<folder>', 'the folder that your build writes, with index.html in it')
-  .option('--spa', 'show index.html for unknown paths, for an app with its own router')
+const deploy = siteCommand('deploy', "Deploy a folder to a tenant's hosts")
+  .argument('<folder>', 'output folder of your build, which contains index.html')
+  .option('--spa', 'serve index.html for unknown paths (single-page apps)')
   .action(
     runAndPrint(
       async (folder: string, { spa = false }: { spa?: boolean }, command: Command) => {
@@ -48,14 +46,14 @@ const deploy = siteCommand('deploy', 'Put the files of a folder at the hosts of 
       },
       (deployment) =>
         [
-          ...(deployment.leftOut ? [`Left out, because they begin with a dot: ${deployment.leftOut.join(', ')}`] : []),
+          ...(deployment.leftOut ? [`Skipped because they start with a dot: ${deployment.leftOut.join(', ')}`] : []),
           `Deployed ${pluralize(deployment.files, 'file')} (${formatBytes(deployment.bytes, 'en')}).`,
           formatUrls(deployment),
         ].join('\n'),
     ),
   )
 
-const list = siteCommand('list', 'List the last deployments of a site').action(
+const list = siteCommand('list', 'List recent deployments').action(
   runAndPrint(
     async (_options: object, command: Command) => (await openSite(command)).list(),
     (deployments) =>
@@ -70,25 +68,25 @@ const list = siteCommand('list', 'List the last deployments of a site').action(
   ),
 )
 
-const rollback = siteCommand('rollback', 'Bring back a former deployment')
-  .argument('[id]', 'the id of a deployment; default: the one that was active before')
+const rollback = siteCommand('rollback', 'Roll back to an earlier deployment')
+  .argument('[id]', 'deployment ID (default: the previous deployment)')
   .action(
     runAndPrint(
       async (id: string | undefined, _options: object, command: Command) => (await openSite(command)).rollback(id),
-      (deployment) => `The deployment of ${deployment.created} is active.\n${formatUrls(deployment)}`,
+      (deployment) => `Rolled back to the deployment of ${deployment.created}.\n${formatUrls(deployment)}`,
     ),
   )
 
-const remove = siteCommand('remove', 'Remove the site of a tenant with all its deployments')
-  .option('--yes', 'do not ask for confirmation')
+const remove = siteCommand('remove', "Delete a tenant's site and all its deployments")
+  .option('--yes', 'skip the confirmation')
   .action(
     runAndPrint(
       async (options: { yes?: boolean }, command: Command) => {
         const target = await openSite(command)
-        requireConfirmation(command, `Remove the site of ${target.name} with all its deployments?`, options)
+        requireConfirmation(command, `Delete the site of ${target.name} and all its deployments?`, options)
         return target.remove()
       },
-      () => 'The site is removed.',
+      () => 'Deleted the site.',
     ),
   )
 

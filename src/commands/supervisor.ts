@@ -22,7 +22,7 @@ type ServerProcess = { child: Bun.Subprocess; startedAt: number; failures: numbe
 /** A server process ended before it could serve; it has told why. */
 export class StartFailed extends Error {
   constructor(readonly exitCode: number) {
-    super('A server process could not start.')
+    super('A server process failed to start.')
   }
 }
 

@@ -8,8 +8,8 @@ export type TargetOptions = { url: string; token: string; tenant?: string } | { 
 export function readTargetOptions(command: Command): TargetOptions {
   const options = command.optsWithGlobals() as Record<string, string | undefined>
   const { url = config.ATOLL_URL, token = config.ATOLL_TOKEN, tenant } = options
-  if (!url) return { tenant: tenant ?? command.error('Pass the tenant by --tenant.') }
-  if (!/^https?:\/\//.test(url)) command.error(`--url takes an address such as https://example.com, not "${url}".`)
-  if (!token) command.error('Pass an API token of the tenant by --token or ATOLL_TOKEN.')
+  if (!url) return { tenant: tenant ?? command.error('Specify the tenant with --tenant.') }
+  if (!/^https?:\/\//.test(url)) command.error(`--url must be a URL such as https://example.com, not "${url}".`)
+  if (!token) command.error('Provide an API token of the tenant with --token or ATOLL_TOKEN.')
   return { url, token, ...(tenant && { tenant }) }
 }

@@ -14,7 +14,7 @@ import { showProgress } from './progress'
 import { tenantDefault } from './tenant-default'
 
 const tenantCommand = (name: string, description: string) =>
-  new Command(name).description(description).argument('<id>', 'the id of the tenant').option('--json', 'print JSON')
+  new Command(name).description(description).argument('<id>', 'tenant ID').option('--json', 'print JSON')
 
 const parseHosts = (value: string, before: string[] = []) => [...before, ...value.split(',').filter(Boolean)]
 
@@ -27,15 +27,12 @@ type CreateOptions = {
   json?: boolean
 }
 
-const create = tenantCommand('create', 'Create a tenant, ready for sign-in')
-  .option('--host <host>', 'a host that it answers at; may be repeated', parseHosts)
-  .option('--name <name>', 'the name of the product, as mails and pages call it')
-  .option('--admin-username <name>', 'the username of its first administrator')
-  .option(
-    '--admin-password <password>',
-    'at least 8 characters; if omitted, it is prompted for or read from standard input',
-  )
-  .option('--admin-email <address>', 'the e-mail address of the administrator')
+const create = tenantCommand('create', 'Create a tenant')
+  .option('--host <host>', 'host of the tenant; may be repeated', parseHosts)
+  .option('--name <name>', 'product name, shown in mails and pages')
+  .option('--admin-username <name>', 'username of the first administrator')
+  .option('--admin-password <password>', 'at least 8 characters; if omitted, prompted for or read from standard input')
+  .option('--admin-email <address>', 'e-mail address of the administrator')
   .addHelpText(
     'after',
     `
@@ -48,7 +45,7 @@ Example:
       async (id: string, options: CreateOptions, command: Command) => {
         const { host = [], name, adminUsername: username, adminEmail: email } = options
         if (!username && (options.adminPassword || email))
-          command.error('--admin-username is required with its password or e-mail address.')
+          command.error('--admin-password and --admin-email require --admin-username.')
         const password = username && (options.adminPassword ?? (await readPassword('--admin-password')))
         const admin = username && password ? { username, password, ...(email && { email }) } : undefined
         const installation = findInstallation(command)
@@ -63,11 +60,11 @@ Example:
       },
       ({ id, hosts }, _id, { adminUsername }) =>
         [
-          `Created the tenant "${id}"${hosts.length ? `, which answers at ${hosts.join(', ')}` : ''}.`,
+          `Created the tenant "${id}"${hosts.length ? ` at ${hosts.join(', ')}` : ''}.`,
           ...(adminUsername
             ? []
             : [
-                `Nobody can sign in yet. Create its administrator: ${invocation} user create ${id} <username> --roles admin,user`,
+                `The tenant has no administrator yet. Create one: ${invocation} user create ${id} <username> --roles admin,user`,
               ]),
         ].join('\n'),
     ),
@@ -77,7 +74,7 @@ Example:
 async function announceDefaultTenant(installation: Installation, { json }: CreateOptions) {
   if (json || (await installation.listTenants()).filter(({ outgoingHeld }) => !outgoingHeld).length !== 2) return
   console.error(
-    `${describeDefaultTenant(await installation.getDefaultTenant())} Change that with: ${invocation} tenant default`,
+    `${describeDefaultTenant(await installation.getDefaultTenant())} To change it, run: ${invocation} tenant default`,
   )
 }
 
@@ -112,7 +109,7 @@ const show = tenantCommand('show', 'Show a tenant').action(
   ),
 )
 
-const suspend = tenantCommand('suspend', 'Suspend a tenant: all of its requests get 403').action(
+const suspend = tenantCommand('suspend', 'Suspend a tenant (all requests get 403)').action(
   runAndPrint(
     (id: string, _options: object, command: Command) => findInstallation(command).setStatus(id, 'suspended'),
     ({ id, status }) => `The tenant "${id}" is ${status}.`,
@@ -120,7 +117,7 @@ const suspend = tenantCommand('suspend', 'Suspend a tenant: all of its requests 
 )
 
 const resume = tenantCommand('resume', 'Resume a suspended tenant')
-  .option('--outgoing', 'let a copy of a tenant act outside: mail, deliveries, integrations, payments')
+  .option('--outgoing', 'allow outgoing calls from a copy: mail, deliveries, integrations, payments')
   .action(
     runAndPrint(
       (id: string, options: { outgoing?: boolean }, command: Command) =>
@@ -129,8 +126,8 @@ const resume = tenantCommand('resume', 'Resume a suspended tenant')
     ),
   )
 
-const remove = tenantCommand('delete', 'Delete a tenant; its files are moved to .trash')
-  .option('--yes', 'do not ask for confirmation')
+const remove = tenantCommand('delete', 'Delete a tenant (files are moved to .trash)')
+  .option('--yes', 'skip the confirmation')
   .action(
     runAndPrint(
       async (id: string, options: { yes?: boolean }, command: Command) => {
@@ -143,7 +140,7 @@ const remove = tenantCommand('delete', 'Delete a tenant; its files are moved to 
     ),
   )
 
-const move = tenantCommand('move', 'Move a tenant to another database while it is served')
+const move = tenantCommand('move', 'Move a tenant to another database without downtime')
   .requiredOption('--to <home>', 'sqlite, postgres (the emptiest bucket), or <cluster>/<bucket>')
   .action(
     runAndPrint(
@@ -152,14 +149,14 @@ const move = tenantCommand('move', 'Move a tenant to another database while it i
       ({ id, from, to, rows, waited, ms, trash }) =>
         (from === to
           ? `The tenant "${id}" is already in ${to === 'sqlite' ? 'a file' : to}.`
-          : `Moved the tenant "${id}" from ${from} to ${to}: ${rows} rows in ${ms} ms, for ${waited} of which writes waited.`) +
-        (trash ? ` The files that it left are in ${trash}.` : ''),
+          : `Moved the tenant "${id}" from ${from} to ${to}: ${rows} rows in ${ms} ms (writes paused for ${waited} ms).`) +
+        (trash ? ` Its old files are in ${trash}.` : ''),
     ),
   )
 
-const clone = tenantCommand('clone', 'Copy a tenant to a new one, without hosts, sessions and tokens')
-  .argument('<as>', 'the id of the new tenant')
-  .option('--without-secrets', 'leave out everything that is encrypted')
+const clone = tenantCommand('clone', 'Copy a tenant without hosts, sessions and tokens')
+  .argument('<as>', 'ID of the new tenant')
+  .option('--without-secrets', 'omit all encrypted data')
   .action(
     runAndPrint(
       async (id: string, as: string, { withoutSecrets }: { withoutSecrets?: boolean }, command: Command) => {
@@ -170,15 +167,15 @@ const clone = tenantCommand('clone', 'Copy a tenant to a new one, without hosts,
       ({ tenant, from, files, lostSecrets, omittedSecrets, ms }) =>
         `Copied the tenant "${from}" to "${tenant}" in ${ms} ms.` +
         describeMissingFiles(files) +
-        (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} had to be left out; enter them again.` : '') +
-        (omittedSecrets.length ? ` These secrets are left out: ${omittedSecrets.join(', ')}.` : '') +
-        ` It does nothing outside until you run: ${invocation} tenant resume ${tenant} --outgoing`,
+        (lostSecrets ? ` ${pluralize(lostSecrets, 'secret')} could not be copied; enter them again.` : '') +
+        (omittedSecrets.length ? ` Omitted secrets: ${omittedSecrets.join(', ')}.` : '') +
+        ` The copy makes no outgoing calls until you run: ${invocation} tenant resume ${tenant} --outgoing`,
     ),
   )
 
 const hosts = tenantCommand('hosts', 'Show or replace the hosts of a tenant')
-  .argument('[hosts...]', 'the new hosts; if omitted, the current ones are shown')
-  .option('--clear', 'remove all hosts except those of its websites')
+  .argument('[hosts...]', 'new hosts; if omitted, shows the current hosts')
+  .option('--clear', 'remove all hosts except website hosts')
   .action(
     runAndPrint(
       (id: string, names: string[], { clear }: { clear?: boolean }, command: Command) => {
@@ -196,7 +193,9 @@ function parseQuota(command: Command, text: string): QuotaChange {
   const kind = QUOTA_KINDS.find((kind) => kind === name)
   const amount = kind && parseAmount(kind, value)
   if (kind && amount !== undefined) return { [kind]: amount }
-  return command.error(`"${text}" is not a quota. Write <kind>=<number>, with one of these: ${QUOTA_KINDS.join(', ')}.`)
+  return command.error(
+    `"${text}" is not a valid quota. Use <kind>=<number> with one of these kinds: ${QUOTA_KINDS.join(', ')}.`,
+  )
 }
 
 function parseAmount(kind: QuotaKind, text: string): number | null | undefined {
@@ -205,10 +204,10 @@ function parseAmount(kind: QuotaKind, text: string): number | null | undefined {
   return kind === 'storage' ? parseSize(text) : /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
-const quotas = tenantCommand('quotas', 'Show or change the quotas of a tenant, and show what it uses')
+const quotas = tenantCommand('quotas', "Show or change a tenant's quotas and usage")
   .option(
     '--set <kind=number>',
-    `one of ${QUOTA_KINDS.join(', ')}; storage in bytes, or with K, M, G or T; without a number, the quota is removed; may be repeated`,
+    `kind: ${QUOTA_KINDS.join(', ')}; storage in bytes, or with K, M, G or T; omit the number to remove the quota; may be repeated`,
     collectValues,
   )
   .addHelpText(
@@ -234,9 +233,9 @@ Example:
   )
 
 const adopt = new Command('adopt')
-  .description('Import the folder of a tenant that is not in the registry')
-  .argument('<folder>', 'its folder, whose name becomes the id')
-  .option('--host <host>', 'a host that it answers at; may be repeated', parseHosts)
+  .description('Import a tenant folder that is not in the registry')
+  .argument('<folder>', 'tenant folder; its name becomes the tenant ID')
+  .option('--host <host>', 'host of the tenant; may be repeated', parseHosts)
   .option('--json', 'print JSON')
   .action(
     runAndPrint(

@@ -11,19 +11,18 @@ type TypesOptions = { tenant?: string; client?: boolean; hooks?: string; out?: s
 
 export const types = new Command('types')
   .description("Write a tenant's blueprints as TypeScript")
-  .option('--tenant <id>', 'the id of the tenant; of a server, default: the tenant of its address')
-  .option('--client', 'include a client of the tenant')
+  .option('--tenant <id>', "tenant ID; with --url, defaults to that host's tenant")
+  .option('--client', 'include an API client for the tenant')
   .option(
     '--hooks <file>',
-    'with --client and --out: write React hooks of the client, over TanStack Query, to this file',
+    'with --client and --out: write React hooks for the client, built on TanStack Query, to this file',
   )
-  .option('--out <file>', 'the file to write; default: standard output')
+  .option('--out <file>', 'output file (default: standard output)')
   .option('--json', 'print JSON')
   .action(async ({ client, hooks, out, json }: TypesOptions, command: Command) => {
     const target = readTargetOptions(command)
     try {
-      if (hooks && !(client && out))
-        badRequest({ path: '--hooks', message: 'The hooks import the client. Add --client and --out.' })
+      if (hooks && !(client && out)) badRequest({ path: '--hooks', message: '--hooks requires --client and --out.' })
       const texts = await readTypes(target, client ? 'client' : 'types')
       if (out) {
         await writeFileAtomic(texts, out)

@@ -23,7 +23,7 @@ async function checkUpgrade(): Promise<CheckedUpgrade> {
   if (needed) {
     const { bavail, bsize } = statfsSync(config.ATOLL_TENANTS)
     if (needed + config.ATOLL_MIN_FREE > bavail * bsize)
-      problems.push(`The copies before the upgrade need ${formatBytes(needed, 'en')}, which the disk does not have.`)
+      problems.push(`Pre-upgrade copies need ${formatBytes(needed, 'en')}, more than the disk has free.`)
   }
   return { version, schemaVersion: CURRENT_SCHEMA_VERSION, tenants, problems }
 }
@@ -41,8 +41,8 @@ export const migrateAll = async (): Promise<MigrationResult[]> => {
  * once, or tells beforehand what would be done.
  */
 export const upgrade = new Command('upgrade')
-  .description('Bring the databases of all tenants up to date with this version')
-  .option('--check', 'only tell what would be done, and what speaks against it')
+  .description('Upgrade all tenant databases to this version')
+  .option('--check', 'show what would be upgraded, and any problems, without upgrading')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
@@ -62,13 +62,13 @@ export const formatMigrations = (results: MigrationResult[]) =>
 function formatCheck({ version, schemaVersion, tenants, problems }: CheckedUpgrade) {
   const outdated = tenants.filter(({ pending }) => pending)
   return [
-    `This is version ${version} with the schema ${schemaVersion}. ${pluralize(outdated.length, 'tenant')} of ${tenants.length} would be brought up to date.`,
+    `Version ${version}, schema ${schemaVersion}. ${outdated.length} of ${pluralize(tenants.length, 'tenant')} would be upgraded.`,
     ...(outdated.length
       ? [
           formatTable(
             outdated.map(({ tenant, schemaVersion, pending, rewrites, copyBytes }) => [
               ...[tenant, `schema ${schemaVersion}`, pluralize(pending, 'migration')],
-              rewrites ? `data are rewritten, after a copy of ${formatBytes(copyBytes, 'en')}` : '',
+              rewrites ? `rewrites data after a copy of ${formatBytes(copyBytes, 'en')}` : '',
             ]),
           ),
         ]

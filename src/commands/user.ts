@@ -10,8 +10,8 @@ import { requireKnownRoles } from './roles'
 const userCommand = (name: string, description: string) =>
   new Command(name)
     .description(description)
-    .argument('<tenant>', 'the id of the tenant')
-    .argument('<username>', 'the username or e-mail address')
+    .argument('<tenant>', 'tenant ID')
+    .argument('<username>', 'username or e-mail address')
     .option('--json', 'print JSON')
 
 const parseRoles = (value: string) => [
@@ -26,9 +26,9 @@ const parseRoles = (value: string) => [
 type CreateOptions = { password?: string; email?: string; roles: string[] }
 
 const create = userCommand('create', 'Create a user')
-  .option('--password <password>', 'at least 8 characters; if omitted, it is prompted for or read from standard input')
-  .option('--email <address>', 'the e-mail address')
-  .option('--roles <roles>', 'separated by commas', parseRoles, ['user'])
+  .option('--password <password>', 'at least 8 characters; if omitted, prompted for or read from standard input')
+  .option('--email <address>', 'e-mail address')
+  .option('--roles <roles>', 'roles, separated by commas', parseRoles, ['user'])
   .action(
     runAndPrint(
       async (id: string, username: string, { password, email, roles }: CreateOptions, _command: Command) => {
@@ -48,19 +48,19 @@ const create = userCommand('create', 'Create a user')
   )
 
 const password = userCommand('password', "Set a user's password and end their sessions")
-  .option('--password <password>', 'at least 8 characters; if omitted, it is prompted for or read from standard input')
+  .option('--password <password>', 'at least 8 characters; if omitted, prompted for or read from standard input')
   .action(
     runAndPrint(
       async (id: string, username: string, { password }: { password?: string }, _command: Command) => {
         await users.setPassword(await getTenant(id), username, password ?? (await readPassword('--password')))
         return { username }
       },
-      ({ username }) => `The password of "${username}" is set, and their sessions have ended.`,
+      ({ username }) => `Set the password of "${username}" and ended their sessions.`,
     ),
   )
 
 const setRoles = userCommand('roles', "Replace a user's roles")
-  .argument('<roles>', 'separated by commas', parseRoles)
+  .argument('<roles>', 'roles, separated by commas', parseRoles)
   .action(
     runAndPrint(
       async (id: string, username: string, roles: string[], _options: object, _command: Command) => {
@@ -68,7 +68,7 @@ const setRoles = userCommand('roles', "Replace a user's roles")
         await requireKnownRoles(tenant, roles)
         return users.toUser(await users.setRoles(tenant, username, roles), true)
       },
-      ({ username, roles }) => `"${username}" has the roles ${roles.join(', ') || '(none)'}.`,
+      ({ username, roles }) => `Roles of "${username}": ${roles.join(', ') || 'none'}.`,
     ),
   )
 

@@ -5,7 +5,7 @@ import { requireConfirmation } from './confirmation'
 import { pluralize, runAndPrint } from './output'
 
 const rotateCommand = new Command('rotate')
-  .description('Rotate the encryption key, while tenants are served')
+  .description('Rotate the encryption key without downtime')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
@@ -19,29 +19,29 @@ const rotateCommand = new Command('rotate')
           `Encrypted ${pluralize(sealed, 'value')} of ${pluralize(tenants, 'tenant')} with key ${key}.`,
           ...(lost
             ? [
-                `${pluralize(lost, 'value')} could not be decrypted with any key of this installation and stayed as before.`,
+                `${pluralize(lost, 'value')} could not be decrypted with any key of this installation and were not changed.`,
               ]
             : []),
           ...failed.map(({ tenant, error }) => `${tenant}: ${error}`),
           failed.length
-            ? 'The old key was kept. Fix the failed tenants, then run this again.'
-            : 'The old key was removed.',
+            ? 'The old key was retained. Fix the failed tenants, then run this command again.'
+            : 'The old key was deleted.',
         ].join('\n'),
     ),
   )
 
 const newKeysCommand = new Command('new-keys')
-  .description('Replace lost keys: access tokens become invalid, and encrypted values are lost')
-  .option('--yes', 'do not ask for confirmation')
+  .description('Replace lost keys (invalidates access tokens and discards encrypted values)')
+  .option('--yes', 'skip the confirmation')
   .option('--json', 'print JSON')
   .action(
     runAndPrint(
       async (options: { yes?: boolean }, command: Command) => {
-        const question = 'Make all access tokens invalid and discard what was encrypted with the lost keys?'
+        const question = 'Invalidate all access tokens and discard the values encrypted with the lost keys?'
         requireConfirmation(command, question, options)
         return replaceLostSecrets()
       },
-      ({ aside }) => `There are new keys now.${aside ? ` The old file is ${aside}.` : ''}`,
+      ({ aside }) => `Created new keys.${aside ? ` The old file is ${aside}.` : ''}`,
     ),
   )
 

@@ -7,7 +7,7 @@ const optional = t.Optional
 
 export const RequiredProp = t.Union(
   [line(200, 1), strictObject({ prop: line(200, 1), type: line(200, 1) }, { 'x-name': 'with type' })],
-  { description: 'the name of a prop, or its name and type' },
+  { description: 'a prop name, or its name and type' },
 )
 export type RequiredProp = Static<typeof RequiredProp>
 
@@ -27,7 +27,7 @@ export const NewComponent = t.Object({
   identifier: textMatching(
     '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}$',
     'Begin the identifier with a letter or a digit, and use only letters, digits, ., _ and - (128 characters at most).',
-    { description: 'used in paths: letters, digits, dots, hyphens and underscores' },
+    { description: 'used in paths; letters, digits, dots, hyphens and underscores' },
   ),
   componentName: optional(line(200, 1)),
   description: optional(text(10_000)),
@@ -47,10 +47,7 @@ export type ComponentChange = Static<typeof ComponentChange>
 export const ComponentDraft = t.Composite([ComponentChange, t.Pick(NewComponent, ['identifier'])])
 
 export const ComponentBulk = t.Object({
-  components: t.Array(t.Unknown(), {
-    maxItems: 100,
-    description: 'each a new component, or an update of an existing one',
-  }),
+  components: t.Array(t.Unknown(), { maxItems: 100, description: 'components to create or update' }),
 })
 export const ComponentBulkResult = t.Object({
   total: t.Number(),
@@ -61,8 +58,8 @@ export const ComponentBulkResult = t.Object({
       identifier: t.Nullable(t.String()),
       success: t.Boolean(),
       component: optional(Component),
-      code: optional(t.String({ description: 'the error code, as in the response to a single request' })),
-      error: optional(t.String({ description: 'the error message' })),
+      code: optional(t.String({ description: 'error code, as in the response to a single request' })),
+      error: optional(t.String({ description: 'error message' })),
       details: optional(t.Unknown()),
     }),
   ),
@@ -70,8 +67,8 @@ export const ComponentBulkResult = t.Object({
 
 export const StaticFiles = t.Object({
   identifier: t.String(),
-  js: t.String({ description: 'the path of the module' }),
-  css: t.String({ description: 'the path of the style sheet, which may be empty' }),
+  js: t.String({ description: 'path of the module' }),
+  css: t.String({ description: 'path of the style sheet, which may be empty' }),
 })
 
 const contentType = t.Union([t.Literal('content'), t.Literal('html')], {
@@ -102,12 +99,12 @@ export type BlockChange = Static<typeof BlockChange>
 export const Configuration = t.Object({
   _id: id,
   key: t.String(),
-  public: t.Boolean({ description: 'whether anyone may read it' }),
+  public: t.Boolean({ description: 'whether anyone can read the configuration' }),
   kind: t.String(),
   description: t.String(),
   metadata: jsonObject,
   warnings: optional(
-    t.Array(Warning, { description: 'stored settings that the server ignores, because they are unknown or invalid' }),
+    t.Array(Warning, { description: 'stored settings that are ignored because they are unknown or invalid' }),
   ),
   created: time,
   updated: time,
@@ -118,7 +115,7 @@ export const NewConfiguration = strictObject({
   key: textMatching(
     '^[a-z][a-z0-9-]{0,62}$',
     'Begin the key with a lower-case letter, and use only lower-case letters, digits and - (63 characters at most).',
-    { description: 'used in paths: lower-case letters, digits and hyphens' },
+    { description: 'used in paths; lower-case letters, digits and hyphens' },
   ),
   public: optional(t.Boolean()),
   kind: optional(line(100)),
@@ -135,13 +132,14 @@ export type ConfigurationChange = Static<typeof ConfigurationChange>
 export const WebsiteHost = t.Object({
   host: t.String(),
   state: t.Union([t.Literal('served'), t.Literal('unproven'), t.Literal('taken')], {
-    description: 'served: the tenant answers there; unproven: it does not yet; taken: another tenant does',
+    description:
+      'served: the tenant serves the host; unproven: ownership is not proven yet; taken: another tenant serves the host',
   }),
-  message: optional(t.String({ description: 'what to do about a host that is not served' })),
+  message: optional(t.String({ description: 'how to resolve a host that is not served' })),
   record: optional(
     t.Object(
       { type: t.Literal('TXT'), name: t.String(), value: t.String() },
-      { description: 'the DNS record that proves ownership of the host' },
+      { description: 'DNS record that proves ownership of the host' },
     ),
   ),
 })
@@ -150,7 +148,7 @@ export type WebsiteHost = Static<typeof WebsiteHost>
 /** The settings that everyone may read. */
 export const AppConfiguration = t.Object({
   metadata: jsonObject,
-  hosts: optional(t.Array(WebsiteHost, { description: 'the hosts of websiteUrls; left out when there are none' })),
+  hosts: optional(t.Array(WebsiteHost, { description: 'hosts of websiteUrls; omitted if there are none' })),
 })
 
 const textOrNone = { type: ['string', 'null'] }
@@ -162,15 +160,15 @@ export const AppConfigurationChange = t.Unsafe<Record<string, unknown>>({
   ...t.Record(t.String(), t.Unknown()),
   'x-schema': {
     type: 'object',
-    description: 'keys to change; null removes one, and keys of your own are stored as they are',
+    description: 'keys to change; null removes a key, and custom keys are stored unchanged',
     properties: {
-      name: { ...textOrNone, description: 'what the pages of the server call the tenant' },
-      logo: { ...textOrNone, description: 'the URL of a picture that stands beside the name' },
-      accentColor: { ...textOrNone, description: 'the colour of the pages of the server, such as #7a3b8f' },
+      name: { ...textOrNone, description: "tenant name on the server's pages" },
+      logo: { ...textOrNone, description: 'URL of the logo shown next to the name' },
+      accentColor: { ...textOrNone, description: "accent colour of the server's pages, such as #7a3b8f" },
       websiteUrls: { ...textsOrNone, description: settings.websiteUrls.description },
       timezone: { ...textOrNone, description: settings.timezone.description },
       contentEditors: { ...textsOrNone, description: settings.contentEditors.description },
-      metadata: { type: 'object', additionalProperties: true, description: 'all of the keys, instead of at the top' },
+      metadata: { type: 'object', additionalProperties: true, description: 'alternative to top-level keys' },
     },
     additionalProperties: true,
   },

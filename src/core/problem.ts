@@ -70,7 +70,7 @@ export const tooManyRequests = (seconds: number, message: string): never => {
 
 export const ProblemShape = t.Object(
   { code: t.String(), message: t.String(), details: t.Optional(t.Unknown()) },
-  { description: 'The error: a stable code, a message for people, and details where available.' },
+  { description: 'An error with a stable code, a human-readable message and optional details.' },
 )
 
 /**

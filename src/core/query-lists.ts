@@ -18,7 +18,7 @@ export const listParameter = (description: string, schema?: object) =>
   )
 
 export const malformedListMessage = (name: string) =>
-  `${name} begins like a JSON array, but is none of texts, numbers and flags. Write ["one","two"].`
+  `${name} begins like a JSON array, but is not an array of strings, numbers or booleans. Write ["one","two"].`
 
 /** Returns the values of a parameter that takes several. @throws 400 INVALID_INPUT for a malformed array */
 export const parseList = (text: string, path: string): string[] =>

@@ -17,7 +17,7 @@ export const SIZE = Symbol('size')
 /** A setting that takes a number of bytes. */
 export const sizeSetting = (value: number, minimum: number, maximum: number, description: string) =>
   Type.Integer({
-    ...{ default: value, minimum, maximum, description: `${description}, in bytes, or with K, M, G or T` },
+    ...{ default: value, minimum, maximum, description: `${description} (bytes, or with K, M, G or T)` },
     [SIZE]: true,
   })
 

@@ -28,7 +28,7 @@ export const definitionRoutes = new Elysia({ prefix: '/definitions', tags: ['def
     detail: {
       operationId: 'diffDefinitions',
       summary: 'Compare definitions with those of the tenant',
-      description: 'Nothing is changed. Values of secrets are compared only for callers who may push.',
+      description: 'Changes nothing. Secret values are compared only for callers who can push.',
     },
   })
   .post('/push', ({ ctx, body }) => push(ctx, body), {

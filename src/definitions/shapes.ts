@@ -3,23 +3,21 @@ import { kindNames } from './kinds'
 
 const maybe = t.Optional
 const files = t.Record(t.String(), t.String(), {
-  description: 'the text of each file by its path, such as `blueprints/books.json`',
+  description: 'file contents by path, such as `blueprints/books.json`',
 })
 const versionsBy = (description: string) => t.Record(t.String(), t.String(), { description })
 
-export const Definitions = t.Object({ files, versions: versionsBy('the versions of definitions by their paths') })
+export const Definitions = t.Object({ files, versions: versionsBy('versions of definitions by path') })
 
 export const DefinitionDiff = t.Object({
   files,
-  versions: maybe(versionsBy('those last pulled or pushed: what has changed since is 412')),
-  secrets: maybe(
-    t.Record(t.String(), t.String(), { description: 'values of the placeholders in files, by their names' }),
-  ),
-  prune: maybe(t.Boolean({ description: 'remove what has no file' })),
+  versions: maybe(versionsBy('versions from the last pull or push; later changes cause 412')),
+  secrets: maybe(t.Record(t.String(), t.String(), { description: 'values of placeholders in files, by name' })),
+  prune: maybe(t.Boolean({ description: 'whether to delete definitions without a file' })),
 })
 export const DefinitionPush = t.Object({
   ...DefinitionDiff.properties,
-  pruneData: maybe(t.Boolean({ description: 'with `prune`: also remove the entities of removed blueprints' })),
+  pruneData: maybe(t.Boolean({ description: 'with `prune`: also delete the entities of deleted blueprints' })),
 })
 
 const actions = ['create', 'change', 'remove', 'rename'] as const
@@ -31,21 +29,19 @@ const Change = t.Object({
   kind: oneOf(kindNames),
   name: t.String(),
   details: maybe(t.Array(t.String())),
-  entities: maybe(t.Number({ description: 'how many entities the blueprint has' })),
+  entities: maybe(t.Number({ description: 'number of entities of the blueprint' })),
 })
 
 export const DefinitionDiffResult = t.Object({
   changes: t.Array(Change),
-  missingSecrets: t.Array(t.String(), { description: 'placeholders that need a value for a push' }),
-  keptSecrets: t.Array(t.String(), {
-    description: 'placeholders whose values the tenant has; a push may replace them',
-  }),
+  missingSecrets: t.Array(t.String(), { description: 'placeholders that require a value to push' }),
+  keptSecrets: t.Array(t.String(), { description: 'placeholders with stored values, which a push may replace' }),
 })
 export const DefinitionPushResult = t.Object({
-  changes: t.Array(Change, { description: 'the changes that were made' }),
+  changes: t.Array(Change, { description: 'changes made' }),
   versions: t.Record(t.String(), t.Nullable(t.String()), {
-    description: 'the versions of what is now as the files say; null for what is gone',
+    description: 'versions of pushed definitions; null for deleted ones',
   }),
-  remaining: t.Number({ description: 'how many changes are left; send the same request again to make them' }),
+  remaining: t.Number({ description: 'number of remaining changes; repeat the request to apply them' }),
 })
 export type DefinitionPushResult = Static<typeof DefinitionPushResult>

@@ -46,11 +46,11 @@ export function openRemoteTarget(url: string, token: string, tenant?: string): D
     }
     const sent = body === undefined ? undefined : JSON.stringify(body)
     const response = await fetch(`${base}/api/definitions${path}`, { method, headers, body: sent }).catch((cause) => {
-      throw new Problem(502, 'SERVER_UNREACHABLE', `${url} cannot be reached: ${cause.message}`, { cause })
+      throw new Problem(502, 'SERVER_UNREACHABLE', `Cannot reach ${url}: ${cause.message}`, { cause })
     })
     const answer = tryParseJson(await response.text()) as Body & { code?: string; message?: string; details?: never }
     if (response.ok && answer !== undefined) return answer
-    const unexpected = `${url} answered ${response.status}, but not as Atoll does. Check the address, and the proxy before the server.`
+    const unexpected = `${url} returned ${response.status}, but not from Atoll. Check the URL and the proxy in front of the server.`
     const { code = 'UNEXPECTED_ANSWER', message = unexpected, details } = answer ?? {}
     throw new Problem(response.status, code, message, details && { details })
   }

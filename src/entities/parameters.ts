@@ -6,22 +6,22 @@ import { CountOption } from './shapes'
 export const countParameter = [
   '$count',
   CountOption,
-  'adds the header X-Total-Count; `estimate`: a large number may be an estimate, which X-Total-Count-Estimated tells',
+  'adds the X-Total-Count header; with `estimate`, large counts may be estimates, marked by X-Total-Count-Estimated',
 ] as const
 export const filterParameters = [
   ['$limit', 'integer', 'page size; at most 1000', { minimum: 0, default: 100 }],
   ['$skip', 'integer', 'number of entities to skip', { minimum: 0, default: 0 }],
-  ['$page', 'integer', 'the page of $limit entities, from 1', { minimum: 0, default: 1 }],
-  ['$sort', 'string', `fields to sort by, ${LIST_FORMS}; "-" before one for descending`],
-  ['$select', 'string', `the properties to return, ${LIST_FORMS}`],
+  ['$page', 'integer', 'page number, starting at 1; $limit is the page size', { minimum: 0, default: 1 }],
+  ['$sort', 'string', `fields to sort by, ${LIST_FORMS}; prefix a field with "-" for descending order`],
+  ['$select', 'string', `properties to return, ${LIST_FORMS}`],
   countParameter,
-  ['$timezone', 'string', 'IANA time zone for dates without a time in filters, such as Europe/Lisbon; default: UTC'],
+  ['$timezone', 'string', 'IANA time zone for filter dates without a time, such as Europe/Lisbon; defaults to UTC'],
 ] as const
 /** The parameter that asks for earlier states, of blueprints with a history. */
 export const asOfParameter = [
   '$asOf',
   'string',
-  'a time in ISO 8601: the state as of then, of blueprints with a history; not with `$q`, `$populate`, `$outerPopulate` or `$count`',
+  'ISO 8601 time: returns the state at that time. Requires a blueprint with history; cannot be combined with `$q`, `$populate`, `$outerPopulate` or `$count`',
 ] as const
 export const flatParameter = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
 export const shapeParameters = [
@@ -29,7 +29,7 @@ export const shapeParameters = [
   [
     '$populate',
     'string',
-    `"true", or relations (${LIST_FORMS}), nested with dots (\`author.country\`): embeds the related entities`,
+    `embeds related entities: "true", or relations (${LIST_FORMS}), nested with dots (\`author.country\`)`,
   ],
   [
     '$outerPopulate',

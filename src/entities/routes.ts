@@ -19,11 +19,11 @@ import {
 import { EntitiesDeleted, Entity, EntityDeleted, EntityInput, QueryPlan } from './shapes'
 
 const searchParameters = [
-  ['$q', 'string', 'words that the entity must contain'],
-  ['$qProps', 'string', `the properties to search, ${LIST_FORMS}`],
+  ['$q', 'string', 'words that entities must contain'],
+  ['$qProps', 'string', `properties to search, ${LIST_FORMS}`],
 ] as const
 const pageParameters = [
-  ['$after', 'string', 'the cursor of the `Link` to the next page'],
+  ['$after', 'string', 'cursor from the `Link` to the next page'],
   asOfParameter,
   ['$explain', 'boolean', 'true: returns the query plan instead of the entities; admins only'],
 ] as const
@@ -36,7 +36,7 @@ const inputBody = {
       schema: {
         type: 'object' as const,
         description:
-          'A part for each property, with a file or a text; objects, numbers and booleans as JSON, a list as a part for each value. With the part `keep`, the files stay even if no entity refers to them.',
+          'One part per property: a file or a text. Send objects, numbers and booleans as JSON, and lists as one part per value. With the part `keep`, files are retained even if no entity refers to them.',
         additionalProperties: true,
       },
     },
@@ -44,7 +44,7 @@ const inputBody = {
   description: 'The properties',
 }
 const ESTIMATED_HEADER = {
-  description: '`true` when X-Total-Count is an estimate, which only `$count=estimate` allows',
+  description: '`true` if X-Total-Count is an estimate; only with `$count=estimate`',
   schema: { type: 'boolean' as const },
 }
 const create = (ctx: PublicCtx, key: string, body: unknown, request: Request) =>
@@ -74,10 +74,10 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
         summary: 'List entities',
         parameters: [...filterParameters, ...searchParameters, ...pageParameters, ...shapeParameters].map(toParameter),
         description:
-          'Filters: `field=value`, `field[$gt]=value` with $lt, $gt, $lte, $gte, $ne, $in, $nin, $exists, $like (`%`, `_`). The header `Link` leads to the next page.',
+          'Filters: `field=value`, `field[$gt]=value` with $lt, $gt, $lte, $gte, $ne, $in, $nin, $exists, $like (`%`, `_`). The `Link` header contains the next page.',
         responses: {
           200: {
-            ...jsonContent(t.Union([t.Array(Entity), QueryPlan]), 'The entities, or with `$explain` the query plan'),
+            ...jsonContent(t.Union([t.Array(Entity), QueryPlan]), 'The entities; with `$explain`, the query plan'),
             headers: { 'X-Total-Count-Estimated': ESTIMATED_HEADER },
           },
         },
@@ -138,7 +138,7 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
         ...searchParameters.map(toParameter),
       ],
       summary: 'Delete all entities that match a filter',
-      description: 'Takes the filters of `listEntities`. `confirm` must repeat the key of the blueprint.',
+      description: 'Takes the filters of `listEntities`. `confirm` must be the key of the blueprint.',
     },
   })
   .delete('/:identifier', ({ ctx, params, request }) => entities.remove(ctx, params.key, params.identifier, request), {
@@ -148,6 +148,6 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
     detail: {
       operationId: 'deleteEntity',
       summary: 'Delete an entity',
-      parameters: [toParameter(['purge', 'boolean', 'true: also removes its history; admins only'])],
+      parameters: [toParameter(['purge', 'boolean', 'true: also deletes its history; admins only'])],
     },
   })

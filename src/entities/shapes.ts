@@ -14,7 +14,7 @@ export const Entity = t.Object(
   {
     additionalProperties: true,
     description:
-      'In the flat shape each property is also at the top level, beside metadata. `$select` leaves out properties that it does not name.',
+      'In the flat shape, each property is also at the top level. With `$select`, other properties are omitted.',
   },
 )
 
@@ -22,7 +22,7 @@ export const Entity = t.Object(
 export const CountOption = t.Union([t.Boolean(), t.Literal('estimate')])
 
 const IdentifierShape = t.Optional(
-  t.Nullable(t.String({ description: 'identifies the entity in paths; generated if missing' })),
+  t.Nullable(t.String({ description: 'identifies the entity in paths; generated if omitted' })),
 )
 
 export const EntityInput = t.Object(
@@ -30,7 +30,7 @@ export const EntityInput = t.Object(
   {
     additionalProperties: true,
     description:
-      'Properties by field key, at the top level or under `metadata`. An entity can be sent back as it was read.',
+      'Properties by field key, at the top level or under `metadata`. Accepts an entity exactly as returned.',
   },
 )
 
@@ -60,7 +60,7 @@ export const EntityImportResult = t.Object({
       {
         separator: t.String(),
         encoding: t.String(),
-        columns: t.Array(t.String(), { description: 'the fields that the columns fill, in their order' }),
+        columns: t.Array(t.String(), { description: 'fields that the columns map to, in order' }),
       },
       { description: 'how a CSV file was read' },
     ),
@@ -74,17 +74,17 @@ export const EntityDeleted = t.Object({ success: t.Literal(true), identifier: t.
 export const QueryPlan = t.Object({
   driver: t.Object({ by: t.String(), of: t.Optional(t.String()) }, { description: 'what drives the query' }),
   considered: t.Array(t.Object({ of: t.String(), rows: t.Number(), more: t.Optional(t.Boolean()) })),
-  left: t.Array(t.String(), { description: 'conditions that are checked on each row' }),
+  left: t.Array(t.String(), { description: 'conditions checked on each row' }),
   indexes: t.Array(
     t.Object({
       field: t.Optional(t.String()),
-      fields: t.Optional(t.Array(t.String(), { description: 'of a compound index' })),
+      fields: t.Optional(t.Array(t.String(), { description: 'fields of a compound index' })),
       state: t.String({ description: 'none, building, ready, retiring or removing' }),
       reason: t.Optional(t.String()),
-      serves: t.Optional(t.Boolean({ description: 'whether the query reads by this compound index' })),
+      serves: t.Optional(t.Boolean({ description: 'whether the query uses this compound index' })),
     }),
   ),
-  reach: t.String({ description: 'all, or the user’s and the workspace’s' }),
+  reach: t.String({ description: 'all entities, or only those of the user and the workspace' }),
   order: t.Array(t.String()),
   statements: t.Array(t.Object({ sql: t.String(), rows: t.Number(), ms: t.Number() })),
   rowsRead: t.Number(),

@@ -31,15 +31,15 @@ const recordRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
   .get('/filter-options', ({ ctx }) => records.listFilterOptions(ctx), {
     can: 'curator',
     response: FilterOptions,
-    detail: { operationId: 'getEventFilterOptions', summary: 'List the values that events can be filtered by' },
+    detail: { operationId: 'getEventFilterOptions', summary: 'List the filter values of events' },
   })
   .get('/known', ({ ctx }) => listKnownEvents(ctx), {
     can: 'curator',
     response: KnownEvents,
     detail: {
       operationId: 'listKnownEvents',
-      summary: 'List the events that integrations and plugins can wait for',
-      description: 'Those of the system and of blueprints, and what callers and lambdas recorded lately.',
+      summary: 'List the events that integrations and plugins can subscribe to',
+      description: 'Returns system and blueprint events, and events recently recorded by callers and lambdas.',
     },
   })
   .get('/count', ({ ctx, query, request }) => records.count(ctx, query, request), {

@@ -8,7 +8,7 @@ export const fileSettings = defineSettings(
   t.Object({
     thumbs: t.Array(ThumbnailSize, {
       ...{ maxItems: 20, uniqueItems: true, default: ['100x100', '400x400', '1200x1200'] },
-      description: 'sizes that thumbnails of pictures may have, as width x height in pixels',
+      description: 'allowed thumbnail sizes, as width x height in pixels',
     }),
   }),
 )

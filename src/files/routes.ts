@@ -37,7 +37,7 @@ const uploadRoutes = new Elysia({ prefix: '/files', tags: ['files'] })
       operationId: 'uploadFile',
       summary: 'Upload a file',
       description:
-        'The body is the file itself, with `?name=`, or a multipart form with the part `file`. A file to which no entity refers is removed after a day, unless `keep` is true in the query or as a part.',
+        'Send the file as the body with `?name=`, or a multipart form with the part `file`. Files that no entity refers to are deleted after a day, unless `keep` is true in the query or as a part.',
       requestBody: {
         required: true,
         content: { 'multipart/form-data': { schema: form }, 'application/octet-stream': { schema: binary } },
@@ -67,7 +67,7 @@ export const fileRoutes = [
       params: IdParams,
       body: FileChange,
       response: { 200: StoredFile, 404: ProblemShape },
-      detail: { operationId: 'updateFile', summary: 'Change whether a file stays when no entity names it' },
+      detail: { operationId: 'updateFile', summary: 'Set whether an unreferenced file is retained' },
     })
     .delete('/:id', ({ ctx, params, query }) => files.remove(ctx, params.id, query), {
       can: 'user',
@@ -82,7 +82,7 @@ export const fileRoutes = [
       response: { 200: FileLink, 404: ProblemShape },
       detail: {
         operationId: 'createFileToken',
-        summary: 'Create a token with which anybody can read the content for five minutes',
+        summary: 'Create a token that lets anyone read the content for five minutes',
       },
     })
     .get('/:id/:name', ({ ctx, params, query, request }) => download(ctx, params.id, query, request), {
@@ -93,13 +93,13 @@ export const fileRoutes = [
         operationId: 'downloadFile',
         summary: 'Get the content of a file',
         description:
-          'Takes `Range`, `If-Range` and the conditions of RFC 9110. What a browser could run is only saved. Thumbnails have the sizes of the `files-configuration`.',
+          'Supports `Range`, `If-Range` and conditional requests (RFC 9110). Active content is sent as a download. Thumbnails have the sizes in the `files-configuration`.',
         responses: {
           200: { description: 'The content', content: anyBytes },
-          206: { description: 'A part of the content', content: anyBytes },
-          304: { description: 'The content is the one that `If-None-Match` names, or older than `If-Modified-Since`' },
-          412: { description: 'The content is not the one that `If-Match` names, or newer than `If-Unmodified-Since`' },
-          415: { description: 'There is no thumbnail of this file' },
+          206: { description: 'Partial content', content: anyBytes },
+          304: { description: 'The content matches `If-None-Match`, or has not changed since `If-Modified-Since`' },
+          412: { description: 'The content does not match `If-Match`, or has changed since `If-Unmodified-Since`' },
+          415: { description: 'The file has no thumbnail' },
         },
       },
     }),

@@ -8,31 +8,34 @@ const maybe = t.Optional
 export const StoredFile = t.Object({
   _id: id,
   name: t.String(),
-  type: t.String({ description: 'the media type, which the server detects in the content' }),
-  size: t.Number({ description: 'bytes' }),
-  width: maybe(t.Number({ description: 'pixels of a picture as it is shown, by its header' })),
+  type: t.String({ description: 'media type, detected from the content' }),
+  size: t.Number({ description: 'size in bytes' }),
+  width: maybe(t.Number({ description: 'width of an image in pixels, as displayed' })),
   height: maybe(t.Number()),
-  sha256: t.String({ description: 'the SHA-256 of the content, in hex' }),
+  sha256: t.String({ description: 'SHA-256 of the content, in hex' }),
   visibility: t.Literal('private', {
-    description: 'its owner and admins can read it, whoever has a link, and who may read it in an entity',
+    description:
+      'readable by its owner, admins, anyone with a link, and users who can read an entity that refers to the file',
   }),
-  owner: t.String({ description: 'the id of the user who uploaded it' }),
-  workspace: t.Nullable(t.String({ description: 'the active workspace of the owner at the upload' })),
+  owner: t.String({ description: 'ID of the user who uploaded the file' }),
+  workspace: t.Nullable(t.String({ description: 'active workspace of the owner at upload' })),
   created: time,
-  keep: maybe(t.Boolean({ description: 'whether it stays when no entity names it; absent where it does not' })),
-  url: t.String({ description: 'the path of its content' }),
+  keep: maybe(t.Boolean({ description: 'whether the file is retained without references; absent if not' })),
+  url: t.String({ description: 'path of the content' }),
 })
 export type StoredFile = Static<typeof StoredFile>
 
 export const FileList = t.Object({
   ...growingListQuery,
-  name: maybe(t.String({ description: 'only those with this name' })),
-  type: maybe(t.String({ description: 'only those of this media type, such as `image/png` or `image/*`' })),
-  owner: maybe(t.String({ description: 'only those of this user' })),
+  name: maybe(t.String({ description: 'filter by name' })),
+  type: maybe(t.String({ description: 'filter by media type, such as `image/png` or `image/*`' })),
+  owner: maybe(t.String({ description: 'filter by user ID of the owner' })),
 })
 
 export const FileChange = t.Object({
-  keep: t.Boolean({ description: 'whether it stays when no entity names it; otherwise it is removed after a day' }),
+  keep: t.Boolean({
+    description: 'whether the file is retained without references; otherwise, it is deleted after a day',
+  }),
 })
 export type FileChange = Static<typeof FileChange>
 
@@ -42,21 +45,21 @@ export const FileDeletion = t.Object({
 
 export const FileUpload = t.Object({
   name: maybe(line(1_000)),
-  keep: maybe(t.String({ description: 'true: the file stays even if no entity refers to it' })),
+  keep: maybe(t.String({ description: 'true: retains the file even if no entity refers to it' })),
 })
 
 export const ContentParams = t.Object({ id: t.String(), name: t.String() })
 export const ContentQuery = t.Object({
   token: maybe(t.String({ description: 'a token of `POST /api/files/:id/token`' })),
-  download: maybe(t.String({ description: 'saves the file instead of showing it' })),
-  thumb: maybe(t.String({ description: 'a thumbnail of a picture of this size, such as `400x400`' })),
+  download: maybe(t.String({ description: 'sends the file as a download' })),
+  thumb: maybe(t.String({ description: 'returns a thumbnail of this size, such as `400x400`' })),
   fit: maybe(
     t.Union(
       FITS.map((fit) => t.Literal(fit)),
       {
         default: 'cover',
         description:
-          'how a thumbnail fits its size: cut to fill it, whole in a frame of that size, or whole and no larger than it is',
+          'how the thumbnail fits the size: cropped to fill, padded to fit, or scaled down to fit without enlarging',
       },
     ),
   ),
@@ -64,6 +67,6 @@ export const ContentQuery = t.Object({
 
 export const FileLink = t.Object({
   token: t.String(),
-  url: t.String({ description: 'the path of the content with the token' }),
+  url: t.String({ description: 'path of the content, including the token' }),
   expires: time,
 })

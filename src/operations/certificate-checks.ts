@@ -22,9 +22,9 @@ const checkFiles = () =>
 
 function checkFile({ hosts, expires }: KeyPair): Check {
   const check = `certificate file of ${hosts.join(', ') || 'no host'}`
-  const message = `it expires at ${toIsoString(expires)}`
+  const message = `expires at ${toIsoString(expires)}`
   const ok = expires - now() > FILE_EXPIRY_WARNING_MS
-  return { check, ok, message: ok ? message : `${message}; replace it, and the server takes the new one` }
+  return { check, ok, message: ok ? message : `${message}; replace it, and the server reloads it` }
 }
 
 async function checkOrders(): Promise<Check[]> {
@@ -40,7 +40,7 @@ async function checkOrders(): Promise<Check[]> {
       .map(({ host, problem, next }) => ({
         check: `certificate of ${host}`,
         ok: false,
-        message: `${problem} It is ordered again at ${next}.`,
+        message: `${problem} The next order is at ${next}.`,
       })),
   ]
 }

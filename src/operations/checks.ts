@@ -65,7 +65,7 @@ export async function checkSecrets(): Promise<Check> {
     return {
       check,
       ok: false,
-      message: 'secrets.json is readable by others; chmod 600 it, or start the server, which does',
+      message: 'secrets.json is readable by others; run chmod 600 on it, or start the server, which does so',
     }
   return { check, ok: true, message: 'only its owner can read secrets.json' }
 }
@@ -81,7 +81,7 @@ export async function checkDefaultTenant(): Promise<Check[]> {
     ? `${id} answers at ${hosts.join(', ')} and wherever no host is mapped`
     : `${id} answers wherever no host is mapped`
   if (all.length < 2 || config.ATOLL_HOST_CLAIMS !== 'open' || hosts.length) return [{ check, ok: true, message: own }]
-  const message = `with ATOLL_HOST_CLAIMS=open other tenants can take its hosts: set ATOLL_PUBLIC_HOSTS, or use "atoll tenant hosts ${id} <host>"`
+  const message = `with ATOLL_HOST_CLAIMS=open, other tenants can claim its hosts; set ATOLL_PUBLIC_HOSTS, or use "atoll tenant hosts ${id} <host>"`
   return [{ check, ok: false, message }]
 }
 
@@ -90,7 +90,7 @@ async function describeUnset(ids: string[]): Promise<Check> {
   const chosen = await getDefaultTenant()
   const isMissing = chosen.tenant !== null && !ids.includes(chosen.tenant)
   const message = isMissing ? `There is no tenant "${chosen.tenant}".` : describeDefaultTenant(chosen)
-  return { check: 'default tenant', ok: !isMissing, message: `${message} Change that with "atoll tenant default".` }
+  return { check: 'default tenant', ok: !isMissing, message: `${message} To change it, run "atoll tenant default".` }
 }
 
 const MAX_NAMED_TENANTS = 10
@@ -103,7 +103,7 @@ export async function checkBackups(): Promise<Check> {
     return { check, ok: true, message: `none are scheduled; set ${missing}, or run "atoll backup" regularly` }
   }
   const overdue = await listOverdueBackups(MAX_NAMED_TENANTS + 1)
-  if (!overdue.length) return { check, ok: true, message: 'every tenant has a recent one' }
+  if (!overdue.length) return { check, ok: true, message: 'every tenant has a recent backup' }
   const named = overdue.slice(0, MAX_NAMED_TENANTS).map(({ id, problem }) => (problem ? `${id} (${problem})` : id))
   const list = `${named.join(', ')}${overdue.length > MAX_NAMED_TENANTS ? ' and others' : ''}`
   const message = `these tenants have had none for two days or more: ${list}; look for BACKUP_FAILED in the log of the server, then run "atoll backup"`
@@ -135,9 +135,7 @@ export function checkLogShipping(): Check[] {
   if (!state) return []
   const behind = state.unprotected.filter(({ since }) => now() - since > MAX_SHIPPING_DELAY_MS)
   if (!state.problem && !behind.length)
-    return [
-      { check: 'continuous backup', ok: true, message: 'what was written is in the target of backups within seconds' },
-    ]
+    return [{ check: 'continuous backup', ok: true, message: 'writes reach the backup target within seconds' }]
   const named = behind
     .slice(0, MAX_NAMED_TENANTS)
     .map(({ folder, since }) => `${folder} (${Math.round((now() - since) / 1_000)} s, since ${toIsoString(since)})`)

@@ -99,7 +99,7 @@ function describeRequests(states: ProcessState[]) {
 const findTenants = () =>
   listTenants().catch((error): Check => {
     const reason = getErrorChain(error).at(-1)
-    const message = `it cannot be read: ${reason instanceof Error ? reason.message : reason}. Restore it from a backup.`
+    const message = `cannot be read: ${reason instanceof Error ? reason.message : reason}. Restore it from a backup.`
     return { check: 'registry', ok: false, message }
   })
 

@@ -35,15 +35,15 @@ export const installationRoutes = new Elysia({ tags: ['configurations'] })
   .get('/installation', ({ ctx }) => describeInstallation(ctx), {
     can: 'privileged',
     response: Installation,
-    detail: { operationId: 'getInstallation', summary: 'Get what the operator decided for all tenants' },
+    detail: { operationId: 'getInstallation', summary: 'Get the limits and features of the installation' },
   })
   .get('/quotas', ({ ctx }) => describeQuotas(ctx.tenant), {
     can: 'privileged',
     response: TenantQuotas,
     detail: {
       operationId: 'getQuotas',
-      summary: 'Get the quotas of the tenant, and what it uses',
-      description: 'The operator sets the quotas. A kind without one is `null`, and may be used without limit.',
+      summary: "Get the tenant's quotas and usage",
+      description: 'The operator sets the quotas. A quota of `null` means unlimited.',
     },
   })
   .get('/time-zones', () => listTimeZones(), {
@@ -52,6 +52,6 @@ export const installationRoutes = new Elysia({ tags: ['configurations'] })
     detail: {
       operationId: 'listTimeZones',
       summary: 'List the time zones',
-      description: 'The IANA names that schedules and `timezone` take, in alphabetical order.',
+      description: 'Returns the IANA names that schedules and `timezone` accept, in alphabetical order.',
     },
   })

@@ -45,7 +45,7 @@ import * as tenants from './tenant-administration'
 const params = t.Object({ id: t.String() })
 const refusals = { 401: ProblemShape, 403: ProblemShape, 404: ProblemShape, 429: ProblemShape }
 const TASK_ANSWER =
-  '200 when it has ended within 5 seconds, with its result or its problem; 202 while it runs, with its address in `Location`.'
+  'Returns 200 with the result or the problem if the task ends within 5 seconds; otherwise 202 with the URL of the task in `Location`.'
 const listRefusals = { 401: ProblemShape, 403: ProblemShape, 429: ProblemShape }
 
 /** Sends a task with 200 when it has ended, else with 202 and its address. */
@@ -62,7 +62,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute('listTenants', 'List tenants'),
     query: t.Object({
       ...listQuery,
-      q: t.Optional(t.String({ maxLength: 300, description: 'a part of an id or of a host' })),
+      q: t.Optional(t.String({ maxLength: 300, description: 'part of a tenant ID or host' })),
     }),
     response: { 200: t.Array(OperatorTenant), ...listRefusals },
   })
@@ -75,17 +75,15 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute(
       'createTenant',
       'Create a tenant',
-      'Without an administrator, the answer has a link that creates one within 24 hours.',
+      'Without an administrator, the response contains a link that creates one within 24 hours.',
     ),
     body: NewTenant,
     response: { 201: CreatedTenant, ...listRefusals, 409: ProblemShape },
   })
   .delete('/tenants/:id', ({ params: { id }, query }) => tenants.remove(id, query.confirm), {
-    ...operatorRoute('deleteTenant', 'Delete a tenant', 'Its files are moved to the folder .trash of the data.'),
+    ...operatorRoute('deleteTenant', 'Delete a tenant', 'Its files are moved to the .trash folder of the data folder.'),
     params,
-    query: t.Object({
-      confirm: t.Optional(t.String({ 'x-required': true, description: 'the id of the tenant again' })),
-    }),
+    query: t.Object({ confirm: t.Optional(t.String({ 'x-required': true, description: 'tenant ID, to confirm' })) }),
     response: { 200: DeletedTenant, ...refusals },
   })
   .post('/tenants/:id/suspend', ({ params: { id } }) => tenants.setStatus(id, 'suspended'), {
@@ -94,20 +92,18 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     response: { 200: OperatorTenant, ...refusals },
   })
   .post('/tenants/:id/resume', ({ params: { id }, query }) => tenants.resume(id, query), {
-    ...operatorRoute('resumeTenant', 'Resume a suspended tenant', 'With `outgoing`, a copy acts outside from now on.'),
+    ...operatorRoute('resumeTenant', 'Resume a suspended tenant', 'With `outgoing`, a copy may make outgoing calls.'),
     params,
-    query: t.Object({
-      outgoing: t.Optional(t.Boolean({ description: 'whether a copy of a tenant may act outside from now on' })),
-    }),
+    query: t.Object({ outgoing: t.Optional(t.Boolean({ description: 'true: allows outgoing calls from a copy' })) }),
     response: { 200: OperatorTenant, ...refusals },
   })
   .get('/tenants/:id/hosts', ({ params: { id } }) => tenants.getHosts(id), {
-    ...operatorRoute('getTenantHosts', 'Get the hosts that are assigned to a tenant'),
+    ...operatorRoute('getTenantHosts', 'Get the hosts assigned to a tenant'),
     params,
     response: { 200: TenantHosts, ...refusals },
   })
   .put('/tenants/:id/hosts', ({ params: { id }, body }) => tenants.setHosts(id, body.hosts), {
-    ...operatorRoute('setTenantHosts', 'Replace the hosts that are assigned to a tenant'),
+    ...operatorRoute('setTenantHosts', 'Replace the hosts assigned to a tenant'),
     params,
     body: TenantHosts,
     response: { 200: TenantHosts, ...refusals, 409: ProblemShape },
@@ -116,7 +112,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute(
       'getTenantLimits',
       'Get the rate limits of a tenant',
-      'Those that the operator has set, and the defaults for the others.',
+      'Returns the rate limits set by the operator, and the defaults for the rest.',
     ),
     params,
     response: { 200: TenantLimits, ...refusals },
@@ -125,7 +121,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute(
       'setTenantLimits',
       'Replace the rate limits of a tenant',
-      'The defaults apply to what is left out. The tenant itself can only lower them, in its `limits-configuration`.',
+      'Defaults apply to omitted limits. The tenant can only lower its limits, in `limits-configuration`.',
     ),
     params,
     body: ChosenRateLimits,
@@ -135,7 +131,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute(
       'getTenantQuotas',
       'Get the quotas of a tenant',
-      'Also returns how much of each the tenant uses. A kind without a quota is `null`, and may be used without limit.',
+      'Also returns the usage of each kind. A quota of `null` means unlimited.',
     ),
     params,
     response: { 200: TenantQuotas, ...refusals },
@@ -144,7 +140,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute(
       'setTenantQuotas',
       'Change the quotas of a tenant',
-      'Quotas that are left out stay, and `null` removes one. What is there already stays, also beyond a quota.',
+      'Omitted quotas are unchanged; `null` removes a quota. Existing data is retained even if it exceeds a quota.',
     ),
     params,
     body: QuotaChange,
@@ -159,7 +155,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute(
       'openSupport',
       'Open a tenant for support',
-      'Returns a link that signs in once, within an hour, as an administrator of the operator. The tenant and the operator get the event support-opened.',
+      'Returns a single-use link, valid for one hour, that signs in as an administrator of the operator. Records the event support-opened for the tenant and the operator.',
     ),
     params,
     body: SupportRequest,
@@ -169,7 +165,7 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute(
       'moveTenant',
       'Move a tenant to another home',
-      'The tenant is served throughout; writes wait for moments of some 200 ms. 200 when the move has ended within 5 seconds, with its result or its problem; 202 while it runs, with its address in `Location`. A move to the current home finishes an interrupted one.',
+      'The tenant stays online; writes pause for about 200 ms at a time. Returns 200 with the result or the problem if the move ends within 5 seconds; otherwise 202 with the URL of the task in `Location`. A move to the current home finishes an interrupted move.',
     ),
     params,
     body: TenantMove,
@@ -179,13 +175,13 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute(
       'listTenantBackups',
       'List the backups of a tenant',
-      'Those in the target of ATOLL_BACKUP_TO, latest first.',
+      'Returns the backups in the target of ATOLL_BACKUP_TO, newest first.',
     ),
     params,
     response: { 200: t.Array(ListedBackup), 400: ProblemShape, ...refusals, 502: ProblemShape },
   })
   .post('/tenants/:id/backups', ({ params: { id }, set }) => sendTask(set, tasks.start('backup', id, {})), {
-    ...operatorRoute('backUpTenant', 'Back up a tenant', `The tenant is served throughout. ${TASK_ANSWER}`),
+    ...operatorRoute('backUpTenant', 'Back up a tenant', `The tenant stays online. ${TASK_ANSWER}`),
     params,
     response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
   })
@@ -197,11 +193,11 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
       ...operatorRoute(
         'restoreTenant',
         'Restore a backup of a tenant',
-        `As a new tenant, or in place of its data, which \`confirm\` has to confirm. ${TASK_ANSWER}`,
+        `Restores to a new tenant, or replaces the tenant's data, which requires \`confirm\`. ${TASK_ANSWER}`,
       ),
       params,
       query: t.Object({
-        confirm: t.Optional(t.String({ description: 'the id of the tenant again, when its data are replaced' })),
+        confirm: t.Optional(t.String({ description: 'tenant ID, to confirm that its data is replaced' })),
       }),
       body: TenantRestore,
       response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
@@ -211,63 +207,63 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
     ...operatorRoute(
       'cloneTenant',
       'Copy a tenant to a new one',
-      `The copy has neither hosts nor sessions and tokens. ${TASK_ANSWER}`,
+      `The copy has no hosts, sessions or tokens. ${TASK_ANSWER}`,
     ),
     params,
     body: TenantClone,
     response: { 200: OperatorTask, 202: OperatorTask, 400: ProblemShape, ...refusals, 409: ProblemShape },
   })
   .get('/tokens', () => operatorTokens.listTokens(), {
-    ...operatorRoute('listOperatorTokens', 'List the tokens of the operator'),
+    ...operatorRoute('listOperatorTokens', 'List the operator tokens'),
     response: { 200: t.Array(OperatorToken), ...listRefusals },
   })
   .post('/tokens', async ({ body }) => status(201, await operatorTokens.createToken(body)), {
     ...operatorRoute(
       'createOperatorToken',
-      'Create a token of the operator',
-      'It allows what its scopes say. Only the token of the setting may create, list and remove tokens.',
+      'Create an operator token',
+      'Scopes limit the token. Only the token in ATOLL_OPERATOR_TOKEN can create, list and remove tokens.',
     ),
     body: NewOperatorToken,
     response: { 201: CreatedOperatorToken, ...listRefusals, 409: ProblemShape },
   })
   .delete('/tokens/:id', ({ params: { id } }) => operatorTokens.removeToken(id), {
-    ...operatorRoute('removeOperatorToken', 'Remove a token of the operator'),
+    ...operatorRoute('removeOperatorToken', 'Remove an operator token'),
     params,
     response: { 200: SuccessShape, ...refusals },
   })
   .get('/homes', () => listHomes(), {
-    ...operatorRoute('listHomes', 'List the homes to which tenants can be moved'),
+    ...operatorRoute('listHomes', 'List the homes that tenants can be moved to'),
     response: { 200: OperatorHomes, ...listRefusals },
   })
   .get('/tasks', ({ query, request, set }) => sendPage({ request, set }, tasks.list(query)), {
-    ...operatorRoute('listTasks', 'List long work that the operator started'),
+    ...operatorRoute('listTasks', 'List the tasks of the operator'),
     query: t.Object({
       ...growingListQuery,
-      tenant: t.Optional(t.String({ description: 'the id of a tenant' })),
-      kind: t.Optional(t.String({ description: 'what is done: `move`, `backup`, `restore` or `clone`' })),
+      tenant: t.Optional(t.String({ description: 'tenant ID' })),
+      kind: t.Optional(t.String({ description: 'kind of task: `move`, `backup`, `restore` or `clone`' })),
     }),
     response: { 200: t.Array(OperatorTask), ...listRefusals },
   })
   .get('/tasks/:id', ({ params: { id } }) => tasks.get(id), {
-    ...operatorRoute('getTask', 'Get long work that the operator started'),
+    ...operatorRoute('getTask', 'Get a task of the operator'),
     params,
     response: { 200: OperatorTask, ...refusals },
   })
   .get('/events', ({ query, request, set }) => sendPage({ request, set }, listOperatorEvents(query)), {
-    ...operatorRoute('listOperatorEvents', 'List what was done with tenants'),
-    query: t.Object({ ...growingListQuery, tenant: t.Optional(t.String({ description: 'the id of a tenant' })) }),
+    ...operatorRoute('listOperatorEvents', 'List tenant events'),
+    query: t.Object({ ...growingListQuery, tenant: t.Optional(t.String({ description: 'tenant ID' })) }),
     response: { 200: t.Array(OperatorEvent), ...listRefusals },
   })
   .get('/default-tenant', () => getDefaultTenant(), {
     ...operatorRoute(
       'getDefaultTenant',
-      'Get the tenant that answers where no host names one',
-      'ATOLL_DEFAULT_TENANT prevails over what the operator chooses here.',
+      'Get the default tenant',
+      'ATOLL_DEFAULT_TENANT takes precedence over the choice of the operator.',
     ),
     response: { 200: DefaultTenant, ...listRefusals },
   })
   .put('/default-tenant', ({ body }) => chooseDefaultTenant(body), {
-    ...operatorRoute('chooseDefaultTenant', 'Choose the tenant that answers where no host names one'),
+    ...operatorRoute('chooseDefaultTenant', 'Set the default tenant'),
     body: DefaultTenantChoice,
     response: { 200: DefaultTenant, 400: ProblemShape, ...refusals },
   })
@@ -282,8 +278,8 @@ export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operatio
   .get('/logs', ({ query }) => listLogLines(query), {
     ...operatorRoute(
       'listLogLines',
-      'List the latest lines of the log',
-      'The latest 256 KiB of this process, which are kept in memory. The latest line comes first.',
+      'List recent log lines',
+      "Returns the last 256 KiB of this process's log, which are held in memory, newest first.",
     ),
     query: LogQuery,
     response: { 200: t.Array(LogLine), ...listRefusals },

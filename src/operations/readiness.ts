@@ -108,13 +108,13 @@ const withTimeout = (check: Promise<string | undefined>, flaw: string) =>
 export const readinessRoutes = new Elysia({ tags: ['operations'] }).get('/ready', requireReadiness, {
   detail: {
     ...{ 'x-access': 'open', operationId: 'checkReadiness', summary: 'Check whether the server can serve tenants' },
-    description: 'A server that is healthy but not ready should get no requests. The details say what is wrong.',
+    description: 'Do not route requests to a server that is not ready. The details list the problems.',
   } as object,
   response: {
     200: t.Object({
       status: t.Literal('ready'),
       warnings: t.Optional(
-        t.Array(t.String(), { description: 'what works here, but not on other servers, or not for long' }),
+        t.Array(t.String(), { description: 'features that work only on this server, or only for now' }),
       ),
     }),
     503: ProblemShape,

@@ -8,22 +8,20 @@ import type { TaskKindName } from './tasks'
 /** What the operator decided for a tenant, and what the tenant takes. */
 export const Installation = t.Object({
   version: t.String(),
-  hosts: t.Array(t.String(), { description: 'the hosts that the operator has given to the tenant' }),
+  hosts: t.Array(t.String(), { description: 'hosts that the operator assigned to the tenant' }),
   hostClaims: t.Union([t.Literal('off'), t.Literal('dns'), t.Literal('open')], {
-    description: 'how the tenant gets the hosts of its websites (ATOLL_HOST_CLAIMS)',
+    description: 'how the tenant claims website hosts (ATOLL_HOST_CLAIMS)',
   }),
   mail: t.Object({
-    isSent: t.Boolean({ description: 'whether there is a mail server; without one, mail stays in the outbox' }),
-    from: t.String({ description: 'the sender of mail' }),
+    isSent: t.Boolean({ description: 'whether a mail server is configured; without one, mail stays in the outbox' }),
+    from: t.String({ description: 'sender of mail' }),
   }),
-  sessionDays: t.Number({ description: 'how long a session lasts without being used' }),
-  accessTokenSeconds: t.Number({ description: 'how long an access token is valid' }),
-  eventDays: t.Number({ description: 'how long events are kept' }),
-  rateLimits: t.Nullable(RateLimits, {
-    description: 'what the operator allows each caller; null where ATOLL_RATE_LIMITS is off',
-  }),
-  databaseBytes: t.Nullable(t.Number({ description: 'size of the database of the tenant; null in PostgreSQL' })),
-  outgoingHeld: t.Boolean({ description: 'whether nothing leaves the tenant, because it is a copy' }),
+  sessionDays: t.Number({ description: 'lifetime of an unused session, in days' }),
+  accessTokenSeconds: t.Number({ description: 'lifetime of an access token, in seconds' }),
+  eventDays: t.Number({ description: 'retention period of events, in days' }),
+  rateLimits: t.Nullable(RateLimits, { description: 'rate limits per caller; null if ATOLL_RATE_LIMITS is off' }),
+  databaseBytes: t.Nullable(t.Number({ description: 'size of the tenant database; null in PostgreSQL' })),
+  outgoingHeld: t.Boolean({ description: 'whether outgoing calls are blocked, because the tenant is a copy' }),
 })
 export type Installation = Static<typeof Installation>
 
@@ -35,13 +33,16 @@ export const OperatorTenant = t.Object({
   status: t.Union([t.Literal('active'), t.Literal('suspended')]),
   created: time,
   hosts: t.Array(t.String()),
-  home: t.Optional(t.String({ description: 'cluster/bucket in PostgreSQL; left out for a file' })),
+  home: t.Optional(t.String({ description: 'cluster/bucket in PostgreSQL; omitted for files' })),
   moved: t.Optional(time),
-  outgoingHeld: t.Optional({ ...time, description: 'since when nothing leaves it, because it is a copy' }),
+  outgoingHeld: t.Optional({
+    ...time,
+    description: 'start of the block on outgoing calls, because the tenant is a copy',
+  }),
   bytes: t.Nullable(t.Number({ description: 'size of its files; null in PostgreSQL' })),
-  lastRequest: t.Nullable({ ...time, description: 'since this server was started' }),
-  damage: t.Nullable(t.String({ description: 'what this server found wrong with its database within a day' })),
-  backup: t.Nullable(LastBackup, { description: 'its last backup; null when there was no attempt' }),
+  lastRequest: t.Nullable({ ...time, description: 'last request since this server started' }),
+  damage: t.Nullable(t.String({ description: 'database damage that this server found within a day' })),
+  backup: t.Nullable(LastBackup, { description: 'last backup; null if none was attempted' }),
   backupOverdue: t.Boolean({
     description:
       'whether ATOLL_BACKUP_SCHEDULE is set, and its last backup is older than two days and than the last run but one',
@@ -53,16 +54,16 @@ export type OperatorTenant = Static<typeof OperatorTenant>
 export const DefaultTenantChoice = t.Object({
   mode: t.Union([t.Literal('everywhere'), t.Literal('local'), t.Literal('none')], {
     description:
-      'where it answers: at every host of no tenant, at localhost and IP addresses only, or nowhere; `local` without a tenant means the first one',
+      'scope of the default tenant: all hosts without a tenant, localhost and IP addresses only, or none; `local` without a tenant means the first tenant',
   }),
-  tenant: t.Optional(t.Nullable(t.String({ maxLength: 63, description: 'the id of the tenant' }))),
+  tenant: t.Optional(t.Nullable(t.String({ maxLength: 63, description: 'tenant ID' }))),
 })
 
 export const DefaultTenant = t.Object({
   mode: DefaultTenantChoice.properties.mode,
-  tenant: t.Nullable(t.String({ description: 'the id of the tenant; null when none answers' })),
+  tenant: t.Nullable(t.String({ description: 'tenant ID; null if there is no default tenant' })),
   source: t.Union([t.Literal('setting'), t.Literal('operator'), t.Literal('only'), t.Literal('first')], {
-    description: 'why: ATOLL_DEFAULT_TENANT, a choice of the operator, the only tenant, or the first of several',
+    description: 'origin: ATOLL_DEFAULT_TENANT, a choice of the operator, the only tenant, or the first of several',
   }),
 })
 
@@ -70,9 +71,7 @@ export const DefaultTenant = t.Object({
 export const NewTenant = t.Object({
   id: t.String({ maxLength: 63, description: 'lower-case letters, digits and hyphens' }),
   hosts: t.Optional(t.Array(host, { maxItems: 100 })),
-  name: t.Optional(
-    t.String({ minLength: 1, maxLength: 60, description: 'the name of the product, as mails and pages call it' }),
-  ),
+  name: t.Optional(t.String({ minLength: 1, maxLength: 60, description: 'product name, shown in mails and pages' })),
   admin: t.Optional(
     t.Object({
       username: t.String({ minLength: 1, maxLength: 128 }),
@@ -83,20 +82,20 @@ export const NewTenant = t.Object({
 })
 export type NewTenant = Static<typeof NewTenant>
 
-const link = t.String({ description: 'an address of the admin page' })
+const link = t.String({ description: 'URL of the admin page' })
 
 export const CreatedTenant = t.Composite([
   OperatorTenant,
-  t.Object({ setUpLink: t.Nullable(link) }, { description: 'null when the administrator is there already' }),
+  t.Object({ setUpLink: t.Nullable(link) }, { description: 'null if the administrator already exists' }),
 ])
 export const SetUpLink = t.Object({ link: t.Nullable(link) })
 export const SupportRequest = t.Object({
-  reason: t.String({ minLength: 1, maxLength: 500, description: 'why; admins of the tenant see it' }),
+  reason: t.String({ minLength: 1, maxLength: 500, description: 'reason, which admins of the tenant can see' }),
 })
 export const SupportLink = t.Object({ link })
 export const DeletedTenant = t.Object({
   success: t.Literal(true),
-  trash: t.Nullable(t.String({ description: 'where its files are now; null in PostgreSQL' })),
+  trash: t.Nullable(t.String({ description: 'new location of the files; null in PostgreSQL' })),
 })
 export const TenantHosts = t.Object({ hosts: t.Array(host, { maxItems: 1_000 }) })
 
@@ -136,7 +135,7 @@ export const OperatorToken = t.Object({
   scopes: t.Array(operatorScope),
   created: time,
   expires: t.Nullable(time),
-  used: t.Nullable({ ...time, description: 'its last use, to the minute' }),
+  used: t.Nullable({ ...time, description: 'time of last use, to the minute' }),
 })
 export type OperatorToken = Static<typeof OperatorToken>
 export const NewOperatorToken = t.Object({
@@ -147,7 +146,7 @@ export const NewOperatorToken = t.Object({
 export type NewOperatorToken = Static<typeof NewOperatorToken>
 export const CreatedOperatorToken = t.Composite([
   OperatorToken,
-  t.Object({ token: t.String({ description: 'shown only now' }) }),
+  t.Object({ token: t.String({ description: 'shown only once' }) }),
 ])
 export type CreatedOperatorToken = Static<typeof CreatedOperatorToken>
 
@@ -161,18 +160,18 @@ const home = t.String({
 export const TenantMove = t.Object({ to: home })
 
 export const MovedTenant = t.Object({
-  id: t.String({ description: 'the id of the tenant' }),
+  id: t.String({ description: 'tenant ID' }),
   from: t.String(),
   to: t.String(),
-  rows: t.Number({ description: '0 when the tenant was at this home already' }),
-  waited: t.Number({ description: 'how long writes waited in the last step (ms)' }),
-  ms: t.Number({ description: 'how long it took' }),
-  trash: t.Optional(t.String({ description: 'where the files that it left are now' })),
+  rows: t.Number({ description: '0 if the tenant was already at this home' }),
+  waited: t.Number({ description: 'duration of the pause of writes in the last step (ms)' }),
+  ms: t.Number({ description: 'duration of the move (ms)' }),
+  trash: t.Optional(t.String({ description: 'new location of the old files' })),
 })
 
 export const TaskProgress = t.Object({
-  message: t.String({ description: 'the latest line about it' }),
-  fraction: t.Nullable(t.Number({ description: 'how much is done, from 0 to 1; null where that is unknown' })),
+  message: t.String({ description: 'latest progress message' }),
+  fraction: t.Nullable(t.Number({ description: 'progress from 0 to 1; null if unknown' })),
 })
 export const TaskProblem = t.Object({ code: t.String(), message: t.String() })
 
@@ -186,7 +185,7 @@ const taskOf = <Kind extends TaskKindName, Input extends TSchema, Result extends
     kind: t.Literal(kind),
     tenant: t.String(),
     status: t.Union([t.Literal('running'), t.Literal('succeeded'), t.Literal('failed'), t.Literal('interrupted')], {
-      description: 'interrupted: the server that ran it ended; `problem` says how to finish it',
+      description: 'interrupted: the server stopped while running the task; `problem` tells how to finish the task',
     }),
     input,
     progress: t.Nullable(TaskProgress),
@@ -206,8 +205,8 @@ export const OperatorTask = t.Union([
 ])
 export type OperatorTask = Static<typeof OperatorTask>
 
-const tenantCount = t.Number({ description: 'the number of tenants that are there' })
-const usable = t.Boolean({ description: 'whether tenants can be moved there' })
+const tenantCount = t.Number({ description: 'number of tenants' })
+const usable = t.Boolean({ description: 'whether tenants can be moved to this home' })
 
 /** Where tenants can be. */
 export const OperatorHomes = t.Object({
@@ -218,12 +217,14 @@ export const OperatorHomes = t.Object({
       t.Object({
         name: t.String(),
         usable,
-        problem: t.Nullable(t.String({ description: 'why it cannot be used' })),
+        problem: t.Nullable(t.String({ description: 'reason why the cluster is unusable' })),
         buckets: t.Array(t.Object({ home: t.String({ description: 'cluster/bucket' }), tenants: tenantCount })),
       }),
     ),
   }),
-  problem: t.Nullable(t.String({ description: 'why no tenant can be moved, and which setting makes it possible' })),
+  problem: t.Nullable(
+    t.String({ description: 'reason why tenants cannot be moved, and the setting that enables moves' }),
+  ),
 })
 export type OperatorHomes = Static<typeof OperatorHomes>
 
@@ -234,8 +235,8 @@ export const OperatorHealth = t.Object({
   status: t.Union([t.Literal('ok'), t.Literal('problem')]),
   version: t.String(),
   timeZones: t.Object(
-    { version: t.String(), source: t.String({ description: '`built-in`, or the folder that the rules come from' }) },
-    { description: 'the release of the IANA time zone database that is used' },
+    { version: t.String(), source: t.String({ description: '`built-in`, or the folder of the rules' }) },
+    { description: 'release of the IANA time zone database in use' },
   ),
   engine: t.Union([t.Literal('sqlite'), t.Literal('postgres')]),
   uptimeSeconds: t.Number(),
@@ -245,14 +246,14 @@ export const OperatorHealth = t.Object({
   requests: t.Object(
     {
       total: t.Number(),
-      errors: t.Number({ description: 'answers with 5xx' }),
-      p95Seconds: t.Nullable(t.Number({ description: 'what 95 % of them took at most; null where that is unknown' })),
+      errors: t.Number({ description: '5xx responses' }),
+      p95Seconds: t.Nullable(t.Number({ description: '95th percentile latency in seconds; null if unknown' })),
     },
-    { description: 'to this server, in the last whole minute' },
+    { description: 'requests to this server in the last full minute' },
   ),
   jobs: t.Object(
     { waiting: t.Number(), failing: t.Number() },
-    { description: 'of the tenants that had requests here within an hour; failing ones are tried again' },
+    { description: 'jobs of tenants with requests to this server within an hour; failing jobs are retried' },
   ),
   damaged: t.Array(t.Object({ tenant: t.String(), reason: t.String(), time })),
   checks: t.Array(Check),
@@ -262,14 +263,14 @@ export type OperatorHealth = Static<typeof OperatorHealth>
 /** A setting of the installation. */
 export const OperatorSetting = t.Object({
   name: t.String(),
-  value: t.Union([t.String(), t.Number()], { description: '(given) for a secret' }),
+  value: t.Union([t.String(), t.Number()], { description: '(given) for secrets' }),
   source: t.Union([t.Literal('default'), t.Literal('environment'), t.Literal('atoll.json')]),
   description: t.String(),
 })
 
 export const LogQuery = t.Object({
   level: t.Optional(t.Union([t.Literal('debug'), t.Literal('info'), t.Literal('warn'), t.Literal('error')])),
-  q: t.Optional(t.String({ maxLength: 200, description: 'a text that the lines contain' })),
+  q: t.Optional(t.String({ maxLength: 200, description: 'text contained in the lines' })),
   limit: listQuery.limit,
 })
-export const LogLine = t.Object({ level: t.String(), time, text: t.String({ description: 'the line, as JSON' }) })
+export const LogLine = t.Object({ level: t.String(), time, text: t.String({ description: 'log line as JSON' }) })

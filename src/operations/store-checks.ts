@@ -15,12 +15,12 @@ export async function checkStores(): Promise<Check[]> {
   const checks: Check[] = []
   if (config.ATOLL_BACKUP_TO) {
     const problem = await findTargetProblem(openTarget(config.ATOLL_BACKUP_TO, CHECK_PATIENCE))
-    const message = problem ?? 'it can be read, and belongs to this installation'
+    const message = problem ?? 'readable, and belongs to this installation'
     checks.push({ check: 'backup target', ok: !problem, message })
   }
   if (config.ATOLL_FILES_URL) {
     const problem = await findFileStoreProblem(config.ATOLL_FILES_URL)
-    checks.push({ check: 'file store', ok: !problem, message: problem ?? 'it can be read' })
+    checks.push({ check: 'file store', ok: !problem, message: problem ?? 'readable' })
   }
   return checks
 }

@@ -35,17 +35,17 @@ export const siteRoutes = [
     .get('/', ({ ctx, request }) => deployments.list(ctx, request), {
       can: 'privileged',
       response: t.Array(Deployment),
-      detail: { operationId: 'listDeployments', summary: 'List the last deployments of the site, the newest first' },
+      detail: { operationId: 'listDeployments', summary: 'List recent deployments of the site, newest first' },
     })
     .delete('/', ({ ctx }) => deployments.remove(ctx), {
       can: 'privileged',
       response: { 200: SuccessShape, 404: ProblemShape },
-      detail: { operationId: 'removeSite', summary: 'Remove the site with all its deployments' },
+      detail: { operationId: 'removeSite', summary: 'Remove the site and all its deployments' },
     })
     .post('/rollback', ({ ctx, query, request }) => deployments.rollback(ctx, query, request), {
       can: 'privileged',
       query: SiteRollback,
       response: { 200: Deployment, 404: ProblemShape, 409: ProblemShape },
-      detail: { operationId: 'rollbackSite', summary: 'Make a former deployment active' },
+      detail: { operationId: 'rollbackSite', summary: 'Roll back to an earlier deployment' },
     }),
 ]

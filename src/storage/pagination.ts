@@ -19,8 +19,8 @@ export const listQuery = {
     { type: 'integer', minimum: 0, default: DEFAULT_LIMIT },
     `page size; at most ${MAX_LIMIT}, in which case the header X-Limit is sent`,
   ),
-  page: queryOption({ type: 'integer', minimum: 0, default: 1 }, 'page number, from 1'),
-  sort: listParameter('fields to sort by, with "-" before one for descending', {
+  page: queryOption({ type: 'integer', minimum: 0, default: 1 }, 'page number, starting at 1'),
+  sort: listParameter('fields to sort by; prefix a field with "-" for descending order', {
     ...{ type: 'string', pattern: '^ *[+-]?\\w+ *(, *[+-]?\\w+ *)*$' },
   }),
   count: queryOption({ type: 'boolean' }, 'adds the header X-Total-Count'),
@@ -215,6 +215,6 @@ export function parseSelect(select: string | undefined, fields: readonly string[
   const names = text?.startsWith('[') ? parseList(text, 'select') : text?.split(/[\s,]+/).filter(Boolean)
   const unknown = names?.find((name) => !fields.includes(name))
   if (unknown !== undefined)
-    badRequest({ path: 'select', message: `There is no field "${unknown}". Use one of: ${fields.join(', ')}.` })
+    badRequest({ path: 'select', message: `Unknown field "${unknown}". Use one of: ${fields.join(', ')}.` })
   return names && new Set(names)
 }

@@ -76,7 +76,7 @@ const workspaceRoutes = new Elysia({ prefix: '/workspaces', tags: ['workspaces']
       operationId: 'deleteWorkspace',
       summary: 'Delete a workspace',
       description:
-        'Also deletes its memberships, invitations and API tokens. Its entities are kept, and the response counts them.',
+        'Also deletes its memberships, invitations and API tokens. Its entities are retained, and the response counts them.',
     },
   })
   .post('/:id/activate', ({ ctx, params }) => workspaces.activate(ctx, params.id), {

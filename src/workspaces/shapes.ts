@@ -8,7 +8,7 @@ const maybe = t.Optional
 const roles = t.Array(line(100, 1), {
   maxItems: 50,
   uniqueItems: true,
-  description: 'such as admin, user, member; admins of a workspace manage it',
+  description: 'such as admin, user or member; admins manage the workspace',
 })
 
 export const Workspace = t.Object({
@@ -16,7 +16,7 @@ export const Workspace = t.Object({
   name: t.String(),
   logo: t.Nullable(t.String()),
   labels: t.Array(t.String()),
-  isPrivilegedUser: t.Boolean({ description: "whether the caller's roles in it include admin" }),
+  isPrivilegedUser: t.Boolean({ description: 'whether the caller is an admin of the workspace' }),
   created: time,
   updated: time,
 })
@@ -26,7 +26,7 @@ export const Member = t.Object({
   roles: t.Array(t.String()),
   created: time,
   fullName: t.String(),
-  email: maybe(t.String({ description: 'only for admins of the workspace' })),
+  email: maybe(t.String({ description: 'visible only to admins of the workspace' })),
 })
 
 export const Invite = t.Object({
@@ -62,7 +62,7 @@ export const WorkspaceChange = t.Composite([
   partialOf(NewWorkspace),
   t.Object({
     invites: maybe(
-      t.Array(NewInvite, { maxItems: 1_000, description: 'complete list of the invites; others are withdrawn' }),
+      t.Array(NewInvite, { maxItems: 1_000, description: 'complete list of invites; all others are withdrawn' }),
     ),
   }),
 ])
@@ -83,7 +83,7 @@ export const MemberRemoved = t.Object({ message, removedMemberId: id, userId: id
 
 export const WorkspaceRemoved = t.Object({
   success: t.Literal(true),
-  entities: t.Number({ description: 'number of entities that were created in it, which are kept' }),
+  entities: t.Number({ description: 'number of entities created in the workspace, which are retained' }),
 })
 
 export const WorkspacesQuery = t.Object({
@@ -91,7 +91,7 @@ export const WorkspacesQuery = t.Object({
   'members.user': listParameter('user ids: workspaces with any of them as a member'),
   labels: listParameter('labels: workspaces with any of them'),
   name: maybe(t.String({ description: 'regular expression in RE2 syntax, case-insensitive' })),
-  q: maybe(t.String({ description: 'text that the name or an invite contains' })),
+  q: maybe(t.String({ description: 'text contained in the name or in an invite' })),
   _id: listParameter('ids'),
   select: listParameter('fields; default: name, logo, tenant, labels'),
 })

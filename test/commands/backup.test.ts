@@ -117,7 +117,7 @@ test.concurrent('a backup without encryption has no keys, and a restored install
   const at = { at: createTempFolder() }
   await createTenantByCli(at, 'acme')
   const made = await runAtoll('backup --to backups', at)
-  expect(made.out).toContain('The keys (secrets.json) are not part of a backup that is not encrypted.')
+  expect(made.out).toContain('Unencrypted backups do not include the keys (secrets.json).')
   renameSync(join(at.at, 'tenants'), join(at.at, 'before'))
   const refused = await runAtoll('restore backups', at)
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('Put the secrets.json of its origin into')])

@@ -130,7 +130,7 @@ describe('`atoll tenant`', () => {
   test('`atoll tenant` without --json prints sentences', async () => {
     const outputOf = async (command: string) => (await runAtoll(command, at)).out
     expect(await outputOf('tenant create said --host said.test')).toStartWith(
-      'Created the tenant "said", which answers at said.test.\n',
+      'Created the tenant "said" at said.test.\n',
     )
     expect(await outputOf('tenant list')).toMatch(/^said +active +\S+Z +said\.test$/m)
     expect(await outputOf('tenant suspend said')).toBe('The tenant "said" is suspended.\n')
@@ -443,7 +443,7 @@ describe('the start of a server', () => {
     [
       'a database that does not answer',
       { ATOLL_DATABASE_URL: 'postgres://127.0.0.1:1/x' },
-      'PostgreSQL does not answer.',
+      'PostgreSQL is not responding.',
     ],
   ] as [string, Record<string, string>, string][])(
     '`atoll serve` exits with code 2 and one sentence for %s',

@@ -38,7 +38,7 @@ describe('requests that neither a header nor a host gives to a tenant', () => {
 
     const second = await runAtoll(create('second'), at)
     expect(second.err).toStartWith(
-      'The tenant "main" answers at localhost and at IP addresses; other unknown hosts get 404. Change that with: ',
+      'The tenant "main" answers at localhost and at IP addresses; other unknown hosts get 404. To change it, run: ',
     )
     await Bun.sleep(1_600)
     const local = ['TENANT_NOT_FOUND', ...names.slice(1).map(() => 'a tenant')]

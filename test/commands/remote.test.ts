@@ -98,7 +98,9 @@ test('tokens of the operator are created, listed and revoked by commands, here a
     expect((await listTenantsWith(token)).err).toContain('Send the operator token')
   }
   const shown = await here('create', 'deploy', '--scope', 'moves')
-  expect(shown.out).toMatch(/^Created the token "deploy" \(moves\)\. It is shown only now:\natlop_\S{40,}\n$/)
+  expect(shown.out).toMatch(
+    /^Created the token "deploy" \(moves\)\. Copy it now; it is not shown again:\natlop_\S{40,}\n$/,
+  )
   const { token } = (await here('create', 'reader', '--scope', 'read', '--json')).json
   const refused = await runAtoll(`operator-token list --url ${server.url} --token ${token}`, { at: elsewhere })
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('Only the token of the setting')])
@@ -110,13 +112,13 @@ test('a wrong token, an address without a server, and a command that works on da
   const run = (command: string) => runAtoll(command, { at: createTempFolder() })
   const failures = [
     [`tenant list --url ${server.url} --token wrong`, 1, 'Send the operator token'],
-    ['tenant list --url http://127.0.0.1:9 --token x', 1, 'cannot be reached'],
+    ['tenant list --url http://127.0.0.1:9 --token x', 1, 'Cannot reach http://127.0.0.1:9'],
     [`tenant show nobody --url ${server.url} --token ${TOKEN}`, 1, 'tenant'],
     [`tenant list --url ${server.url}`, 2, '--token or ATOLL_TOKEN'],
-    ['tenant list --url example.com --token x', 2, 'takes an address such as https://example.com'],
+    ['tenant list --url example.com --token x', 2, 'must be a URL such as https://example.com'],
     [`operator-token list --url ${server.url} --token wrong`, 1, 'Send the operator token'],
-    [`doctor --url ${server.url} --token ${TOKEN}`, 2, 'works on the data here'],
-    [`backup --to x --url ${server.url} --token ${TOKEN}`, 2, 'The server backs up as its settings say'],
+    [`doctor --url ${server.url} --token ${TOKEN}`, 2, 'works on local data only'],
+    [`backup --to x --url ${server.url} --token ${TOKEN}`, 2, 'the server uses its own settings'],
     [`backup main --url ${server.url} --token ${TOKEN}`, 1, 'ATOLL_BACKUP_TO'],
   ] as const
   for (const [command, code, sentence] of failures) {

@@ -49,7 +49,7 @@ describe('`atoll types`', () => {
     expect(await Bun.file(join(at.at, 'hooks.ts')).text()).toContain(`from "./client"`)
     for (const incomplete of ['--hooks x.ts', '--client --hooks x.ts', '--out x.ts --hooks y.ts']) {
       const { code, err } = await runAtoll(`types --tenant acme ${incomplete}`, at)
-      expect([code, err]).toEqual([1, expect.stringContaining('Add --client and --out.')])
+      expect([code, err]).toEqual([1, expect.stringContaining('--hooks requires --client and --out.')])
     }
   })
 
@@ -94,7 +94,7 @@ describe('`atoll types`', () => {
 
   test('`atoll types` exits with code 2 without --tenant and refuses an unknown tenant with TENANT_NOT_FOUND', async () => {
     const { code, err } = await runAtoll('types', at)
-    expect([code, err]).toEqual([2, expect.stringContaining('Pass the tenant by --tenant.')])
+    expect([code, err]).toEqual([2, expect.stringContaining('Specify the tenant with --tenant.')])
     expect(JSON.parse((await runAtoll('types --tenant none --json', at)).err).code).toBe('TENANT_NOT_FOUND')
   })
 })

@@ -89,7 +89,7 @@ function cli() {
   return page(
     'Command line',
     'With the binary the command is `atoll`, in a checkout `npx atoll`, with Bun alone `bun src/main.ts`. ' +
-      '`atoll help <command>` prints what stands here.',
+      '`atoll help <command>` prints the same text.',
     'Exit codes are 0 for done, 1 for refused or failed, and 2 for wrong usage or settings. Results go to standard output, ' +
       'failures to standard error: a sentence, or `{code, message, details}` with `--json`. Commands that destroy something ' +
       'ask first, or want `--yes`. Commands may run beside a server, which notices their changes within five seconds.',

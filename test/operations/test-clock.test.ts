@@ -62,6 +62,6 @@ describe('the operator routes', () => {
   test('ATOLL_TEST_CLOCK is refused for several processes, because each would have its own clock', async () => {
     const { code, err } = await runAtoll('doctor', { at: createTempFolder(), env: { ...env, ATOLL_WORKERS: '2' } })
     expect(code).not.toBe(0)
-    expect(err).toContain('ATOLL_TEST_CLOCK moves the clock of a single process. Remove ATOLL_WORKERS.')
+    expect(err).toContain('ATOLL_TEST_CLOCK requires a single process. Remove ATOLL_WORKERS.')
   })
 })

@@ -19,8 +19,9 @@ export const emailSignInRoutes = new Elysia({ prefix: '/signin', tags: ['account
     response: SignInMethods,
     detail: {
       operationId: 'getSignInMethods',
-      summary: 'Get the ways to sign in',
-      description: 'Whether users sign in by mail, and the names of the providers. Passwords and passkeys always work.',
+      summary: 'Get the sign-in methods',
+      description:
+        'Returns whether e-mail sign-in is available, and the names of the providers. Passwords and passkeys are always available.',
     },
   })
   .post('/email', ({ ctx, body, request, set }) => sendSecret(set, requestEmailSignIn(ctx, body.email, request)), {
@@ -29,9 +30,9 @@ export const emailSignInRoutes = new Elysia({ prefix: '/signin', tags: ['account
     response: { 200: RequestedEmailSignIn, 403: ProblemShape, 429: ProblemShape },
     detail: {
       operationId: 'requestEmailSignIn',
-      summary: 'Request a mail to sign in',
+      summary: 'Request a sign-in mail',
       description:
-        'The mail has a code and a link, valid for 15 minutes. The answer is the same whether a user has the address or not.',
+        'The mail contains a code and a link, valid for 15 minutes. The response is the same whether or not a user has the address.',
     },
   })
   .post('/email/code', ({ ctx, body, request, set }) => sendSession(set, signInByEmailCode(ctx, body, request)), {
@@ -40,9 +41,9 @@ export const emailSignInRoutes = new Elysia({ prefix: '/signin', tags: ['account
     response: { 200: SignedIn, ...refusals },
     detail: {
       operationId: 'signInByEmailCode',
-      summary: 'Sign in by the code of a mail',
+      summary: 'Sign in with a mailed code',
       description:
-        'Takes the code with the `request` of the device that asked for it, five times at most. It signs up an address that no user has, if the tenant allows it.',
+        'Takes the code and the `request` of the device that requested the mail; at most five attempts. Signs up new addresses if the tenant allows it.',
     },
   })
   .post('/email/link', ({ ctx, body, request, set }) => sendSession(set, signInByEmailLink(ctx, body, request)), {
@@ -51,8 +52,8 @@ export const emailSignInRoutes = new Elysia({ prefix: '/signin', tags: ['account
     response: { 200: SignedIn, 400: ProblemShape, ...refusals },
     detail: {
       operationId: 'signInByEmailLink',
-      summary: 'Sign in by the link of a mail',
+      summary: 'Sign in with a mailed link',
       description:
-        'Takes the token of the link, once, on any device. The page of the link sends it when a person asks.',
+        'Takes the token from the link, once, on any device. The linked page sends the token after the person confirms.',
     },
   })

@@ -6,7 +6,7 @@ import { guard } from '../guard'
 import * as encrypted from './encrypted-data'
 
 const headers = t.Object({
-  'x-encrypted-id': t.Optional(t.String({ description: 'identifies one of several values; default: `default`' })),
+  'x-encrypted-id': t.Optional(t.String({ description: 'name of the value; defaults to `default`' })),
 })
 const readRoute = { params: IdParams, headers, response: { 200: t.Nullable(jsonObject), 404: ProblemShape } }
 const writeRoute = {

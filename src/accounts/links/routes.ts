@@ -21,7 +21,7 @@ export const linkRoutes = new Elysia({ tags: ['accounts'] })
         operationId: 'setUp',
         summary: 'Create the first administrator',
         description:
-          'Takes the token of the set-up link, which the server prints while a tenant has no administrator, and signs in like signUp.',
+          'Takes the token from the set-up link, which the server prints while a tenant has no administrator. Signs in like signUp.',
       },
     },
   )
@@ -31,7 +31,7 @@ export const linkRoutes = new Elysia({ tags: ['accounts'] })
     response: { 200: SignedIn, 400: ProblemShape },
     detail: {
       operationId: 'signInByLink',
-      summary: 'Sign in by a link',
-      description: 'Takes the token of a link that the command line made. It can be used once.',
+      summary: 'Sign in with a link',
+      description: 'Takes the token from a sign-in link of the command line. Each token can be used once.',
     },
   })

@@ -1,7 +1,7 @@
 import { type Static, t } from 'elysia'
 import { SignUp } from '../shapes'
 
-const token = t.String({ minLength: 1, maxLength: 500, description: 'the token of the link' })
+const token = t.String({ minLength: 1, maxLength: 500, description: 'token from the link' })
 
 export const SetUp = t.Composite([SignUp, t.Object({ token })])
 export type SetUp = Static<typeof SetUp>

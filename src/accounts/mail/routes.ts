@@ -30,14 +30,14 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
     response: t.Array(Mail),
     detail: {
       operationId: 'listMails',
-      summary: 'List mails that were sent or are queued',
-      description: 'Sent and queued mails. Their content is included only where mail delivery is disabled.',
+      summary: 'List sent and queued mails',
+      description: 'Includes content only if mail delivery is disabled.',
     },
   })
   .get('/mails/templates', ({ ctx }) => listTemplates(ctx), {
     can: 'privileged',
     response: t.Array(MailTemplate),
-    detail: { operationId: 'listMailTemplates', summary: 'List the templates of mails' },
+    detail: { operationId: 'listMailTemplates', summary: 'List mail templates' },
   })
   .post('/mails/templates/:name/preview', ({ ctx, params, body }) => previewTemplate(ctx, params.name, body), {
     can: 'privileged',
@@ -46,8 +46,8 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
     response: { 200: RenderedMail, 404: ProblemShape },
     detail: {
       operationId: 'previewMailTemplate',
-      summary: 'Preview a template',
-      description: 'Returns the mail with sample values. Parts that the body does not name are the standard ones.',
+      summary: 'Preview a mail template',
+      description: 'Returns the mail with sample values. Omitted parts use the standard template.',
     },
   })
   .post('/mails/templates/:name/test', ({ ctx, params }) => sendTestMail(ctx, params.name), {
@@ -56,9 +56,8 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
     response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape },
     detail: {
       operationId: 'sendTestMail',
-      summary: 'Send yourself a mail of a template',
-      description:
-        'Queues a mail with sample values to the e-mail address of the caller, as the saved template makes it.',
+      summary: 'Send yourself a test mail',
+      description: 'Queues a mail to your e-mail address, rendered from the saved template with sample values.',
     },
   })
   .post('/email/verify', ({ ctx, body }) => verifyEmail(ctx, body), {
@@ -69,7 +68,7 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
       operationId: 'verifyEmail',
       summary: 'Verify an e-mail address',
       description:
-        'Takes the token of the link in the mail, or the address and the code: eight digits, valid for ten minutes and five tries. One of both can be used once.',
+        'Takes the token from the link in the mail, or the address and the eight-digit code, which is valid for ten minutes and five attempts. Only one of them can be used, and only once.',
     },
   })
   .post('/email/verification', ({ ctx, request }) => resendVerification(ctx, request), {
@@ -85,7 +84,7 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
       operationId: 'revertEmailChange',
       summary: 'Revert a change of the e-mail address',
       description:
-        'Reverts a change of the e-mail address with the token that was mailed to the old address. Ends all sessions and API tokens of the user.',
+        'Takes the token mailed to the old address. Ends all sessions and revokes all API tokens of the user.',
     },
   })
   .post('/password/forgot', ({ ctx, body, request }) => requestPasswordReset(ctx, body.email, request), {
@@ -95,7 +94,7 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
     detail: {
       operationId: 'requestPasswordReset',
       summary: 'Request a password reset mail',
-      description: 'Sends a mail to this address if a user has verified it. The answer is the same for every address.',
+      description: 'Sends a mail to the address if a user has verified it. The response is the same for every address.',
     },
   })
   .post('/password/reset', ({ ctx, body, request }) => resetPassword(ctx, body, request), {
@@ -106,6 +105,6 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
       operationId: 'resetPassword',
       summary: 'Reset a password',
       description:
-        'Takes the token of the link in the mail, valid for one hour, or the address and the code: eight digits, valid for ten minutes and five tries. Ends all sessions and API tokens of the user.',
+        'Takes the token from the link in the mail, valid for one hour, or the address and the eight-digit code, valid for ten minutes and five attempts. Ends all sessions and revokes all API tokens of the user.',
     },
   })

@@ -9,9 +9,9 @@ export const Mail = t.Object({
   to: t.String(),
   template: t.String(),
   user: t.Nullable(id),
-  state: t.String({ description: 'waiting, sent or failed; kept where mail delivery is disabled' }),
+  state: t.String({ description: 'waiting, sent or failed; kept if mail delivery is disabled' }),
   subject: t.Nullable(t.String()),
-  text: t.Nullable(t.String({ description: 'only where mail delivery is disabled' })),
+  text: t.Nullable(t.String({ description: 'only if mail delivery is disabled' })),
   html: t.Nullable(t.String()),
   error: t.Nullable(t.String({ description: 'error of the latest attempt' })),
   created: time,
@@ -28,11 +28,13 @@ export const MailTemplate = t.Object({
     text: t.String(),
     html: t.Nullable(t.String()),
     link: t.Nullable(
-      t.String({ description: 'a page of the first website, else of this server; null for mails without a link' }),
+      t.String({
+        description: 'page on the first website, or on this server if there is none; null for mails without a link',
+      }),
     ),
   }),
   custom: MailTemplateChange,
-  placeholders: t.Array(t.String({ description: 'a value that {{name}} stands for' })),
+  placeholders: t.Array(t.String({ description: 'a name that {{name}} can use' })),
 })
 export type MailTemplate = Static<typeof MailTemplate>
 
@@ -52,12 +54,12 @@ export const ForgottenPassword = t.Object({ email })
 
 /** What a mail proves the reading of: the token of its link, or its code. */
 const mailProof = {
-  token: t.Optional(t.String({ minLength: 1, maxLength: 200, description: 'the token of the link' })),
+  token: t.Optional(t.String({ minLength: 1, maxLength: 200, description: 'token from the link' })),
   email: t.Optional(
-    t.String({ minLength: 1, maxLength: 320, description: 'with `code`: the address that got the mail' }),
+    t.String({ minLength: 1, maxLength: 320, description: 'with `code`: the address that received the mail' }),
   ),
   code: t.Optional(
-    t.String({ minLength: 1, maxLength: 100, description: 'eight digits of the mail, valid for ten minutes' }),
+    t.String({ minLength: 1, maxLength: 100, description: 'eight-digit code from the mail, valid for ten minutes' }),
   ),
 }
 export const EmailVerification = t.Object(mailProof)

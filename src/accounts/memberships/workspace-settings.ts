@@ -13,7 +13,7 @@ export const workspaceSettings = defineSettings(
     restrictedRoles: nameList('workspace roles that only admins of the tenant can assign'),
     restricted: t.Union([t.Literal('listed'), t.Literal('named')], {
       default: 'listed',
-      description: 'named: also restricts every label and role that a rule, limitation or integration names',
+      description: 'named: also restricts every label and role that a rule, limitation or integration refers to',
     }),
   }),
 )

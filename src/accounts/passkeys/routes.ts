@@ -47,7 +47,7 @@ const ownPasskeyRoutes = new Elysia({ prefix: '/me/passkeys', tags: ['accounts']
     detail: {
       operationId: 'createPasskey',
       summary: 'Register a passkey',
-      description: 'Takes the response of the browser to the options.',
+      description: "Takes the browser's response to the options.",
     },
   })
   .put('/:id', ({ ctx, params, body }) => passkeys.rename(ctx, params.id, body.name), {
@@ -83,7 +83,7 @@ const passkeySignInRoutes = new Elysia({ prefix: '/signin/passkey', tags: ['acco
     detail: {
       operationId: 'signInWithPasskey',
       summary: 'Sign in with a passkey',
-      description: 'Responds like a sign-in by password. A passkey counts as both factors.',
+      description: 'Responds like signIn. A passkey counts as both factors.',
     },
   })
 

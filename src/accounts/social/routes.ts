@@ -37,7 +37,7 @@ const socialSignInRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
     detail: {
       operationId: 'listAuthProviders',
       summary: 'List the sign-in providers',
-      description: 'Names of the configured sign-in providers.',
+      description: 'Returns the names of the configured sign-in providers.',
     },
   })
   .get(
@@ -75,8 +75,8 @@ const formCallbackRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
     response: { 413: ProblemShape, 429: ProblemShape },
     detail: {
       operationId: 'receiveProviderForm',
-      summary: 'Return from a sign-in provider by a form',
-      description: 'For providers that return the browser by a form, such as Apple.',
+      summary: 'Return from a sign-in provider by form post',
+      description: 'For providers that use form post, such as Apple.',
       responses: { 303: { description: 'Redirects to completeProviderSignIn' } },
     },
   })

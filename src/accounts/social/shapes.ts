@@ -3,7 +3,7 @@ import { id, time } from '../../core/shapes'
 import { Proof, SignIn } from '../shapes'
 
 export const Start = t.Object({
-  returnUrl: t.Optional(t.String({ maxLength: 2_000, description: 'URL to return to, which receives ?rt=…' })),
+  returnUrl: t.Optional(t.String({ maxLength: 2_000, description: 'return URL, which receives ?rt=…' })),
   state: t.Optional(t.String({ maxLength: 500, description: 'passed back to the returnUrl' })),
 })
 export type Start = Static<typeof Start>

@@ -7,7 +7,7 @@ export const SecondFactor = t.Object({
 })
 export const NewSecondFactor = t.Object({
   secret: t.String({ description: 'base32' }),
-  uri: t.String({ description: 'otpauth:// URI, to be shown as a QR code' }),
+  uri: t.String({ description: 'otpauth:// URI to display as a QR code' }),
 })
 export const RecoveryCodes = t.Object({ recoveryCodes: t.Array(t.String(), { description: 'returned only once' }) })
 export const TotpCode = t.Object({ code: text(100, 1) })

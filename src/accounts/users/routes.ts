@@ -27,7 +27,7 @@ const userAdminRoutes = new Elysia({ prefix: '/users', tags: ['users'] })
     detail: {
       operationId: 'getUserStats',
       summary: 'Count users',
-      description: 'By role, and by when they registered or were last active.',
+      description: 'Counts users by role, registration date and last activity.',
     },
   })
   .get('/:id', ({ ctx, params }) => administration.get(ctx, params.id), {
@@ -63,8 +63,8 @@ const userAdminRoutes = new Elysia({ prefix: '/users', tags: ['users'] })
     response: { 200: UserSignInState, 404: ProblemShape },
     detail: {
       operationId: 'getUserSignInState',
-      summary: 'Get how a user signs in',
-      description: 'By what, when they were last active, and how many sessions and API tokens they have.',
+      summary: 'Get the sign-in methods of a user',
+      description: 'Returns the sign-in methods, the last activity, and the number of sessions and API tokens.',
     },
   })
   .delete('/:id/sessions', ({ ctx, params }) => signInState.endSessions(ctx, params.id), {
@@ -88,7 +88,7 @@ const roleRoutes = new Elysia({ tags: ['users'] })
     detail: {
       operationId: 'listRoles',
       summary: 'List the roles in use',
-      description: 'The built-in roles and those that a user has.',
+      description: 'Returns the built-in roles and all roles that users have.',
     },
   })
 

@@ -8,7 +8,7 @@ const maybe = t.Optional
 const roles = t.Array(roleName, {
   maxItems: 50,
   uniqueItems: true,
-  description: 'such as admin, user, plugin, or any of your own',
+  description: 'admin, user, plugin or a custom role',
 })
 const adminFields = { roles, profileImage: orEmpty(url), metadata: jsonObject, internalMetadata: jsonObject }
 const { email, name, firstName, lastName, fullName, birthDate, phone } = ProfileChange.properties
@@ -36,10 +36,10 @@ export const UserSummary = t.Composite([t.Pick(User, ['_id']), t.Partial(t.Omit(
 export const UsersQuery = t.Object({
   ...listQuery,
   _id: listParameter('ids'),
-  username: maybe(t.String({ description: 'text that the username contains, case-insensitive' })),
+  username: maybe(t.String({ description: 'text contained in the username, case-insensitive' })),
   exact: flag,
   roles: listParameter('roles: users with any of them'),
-  q: maybe(t.String({ description: 'text that the username, e-mail address, a name or the phone number contains' })),
+  q: maybe(t.String({ description: 'text contained in the username, e-mail address, name or phone number' })),
   select: listParameter('fields; default: all'),
 })
 export type UsersQuery = Static<typeof UsersQuery>
@@ -49,7 +49,7 @@ export const UserStats = t.Object({
   total: t.Number(),
   roles: t.Record(t.String(), t.Number(), { description: 'number of users with the role' }),
   registered: periodCounts,
-  active: t.Object(periodCounts.properties, { description: 'number of users who used a session' }),
+  active: t.Object(periodCounts.properties, { description: 'number of users with an active session in the period' }),
 })
 
 /** By what a user signs in, as admins see it. */

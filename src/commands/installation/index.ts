@@ -8,8 +8,8 @@ import { createRemoteInstallation } from './remote'
 export function findRemoteServer(command: Command) {
   const { url = config.ATOLL_URL, token = config.ATOLL_TOKEN } = command.optsWithGlobals() as Record<string, string>
   if (!url) return
-  if (!/^https?:\/\//.test(url)) command.error(`--url takes an address such as https://example.com, not "${url}".`)
-  if (!token) command.error("Pass the operator's token of the server by --token or ATOLL_TOKEN.")
+  if (!/^https?:\/\//.test(url)) command.error(`--url must be a URL such as https://example.com, not "${url}".`)
+  if (!token) command.error("Provide the server's operator token with --token or ATOLL_TOKEN.")
   return createRemoteInstallation(url, token)
 }
 

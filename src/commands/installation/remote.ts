@@ -15,8 +15,7 @@ class RequestRefused extends Problem {
     super(
       status,
       code,
-      message ??
-        `${url} answered ${status}, but not as Atoll does. Check the address, and the proxy before the server.`,
+      message ?? `${url} returned ${status}, but not from Atoll. Check the URL and the proxy in front of the server.`,
       details && { details },
     )
   }
@@ -86,7 +85,7 @@ class RemoteServer {
       },
       body: body === undefined ? undefined : JSON.stringify(body),
     }).catch((cause) => {
-      throw new Problem(502, 'SERVER_UNREACHABLE', `${this.url} cannot be reached: ${cause.message}`, { cause })
+      throw new Problem(502, 'SERVER_UNREACHABLE', `Cannot reach ${this.url}: ${cause.message}`, { cause })
     })
     const answer = tryParseJson(await response.text())
     if (!response.ok || answer === undefined) throw new RequestRefused(response.status, answer as never, this.url)

@@ -12,7 +12,7 @@ const rawQuery = t.Object(rawOption)
 const blockListQuery = t.Object({
   ...listQuery,
   ...rawOption,
-  name: t.Optional(t.String({ description: 'only blocks with this name' })),
+  name: t.Optional(t.String({ description: 'filter by name' })),
   contentType: t.Optional(t.Union(['content', 'html', 'undefined', ''].map((value) => t.Literal(value)))),
 })
 const updateResponse = { 200: Block, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape }

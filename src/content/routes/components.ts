@@ -10,7 +10,7 @@ import * as components from '../components'
 import { Component, ComponentBulk, ComponentBulkResult, ComponentChange, NewComponent, StaticFiles } from '../shapes'
 
 const componentListQuery = t.Object(listQuery)
-const nameParams = t.Object({ id: t.String({ description: 'an `_id`, or an identifier' }) })
+const nameParams = t.Object({ id: t.String({ description: 'identifier or `_id`' }) })
 const updateResponse = { 200: Component, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape }
 
 export const componentRoutes = new Elysia({ prefix: '/components', tags: ['components'] })
@@ -43,7 +43,7 @@ export const componentRoutes = new Elysia({ prefix: '/components', tags: ['compo
       operationId: 'putComponents',
       summary: 'Create or update many components',
       description:
-        'Each component is processed on its own. The response says for each whether it was created, updated or rejected.',
+        'Components are processed independently. The response reports whether each was created, updated or rejected.',
     },
   })
   .put(
@@ -94,14 +94,8 @@ export const staticRoutes = new Elysia({ prefix: '/static', tags: ['components']
       operationId: 'getStaticFile',
       summary: 'Download a compiled component file',
       responses: {
-        200: {
-          description: 'The file, whose content never changes',
-          content: { 'text/javascript': {}, 'text/css': {} },
-        },
-        404: {
-          description: 'no such file, or it no longer exists',
-          content: { 'application/json': { schema: ProblemShape } },
-        },
+        200: { description: 'The immutable file', content: { 'text/javascript': {}, 'text/css': {} } },
+        404: { description: 'The file does not exist', content: { 'application/json': { schema: ProblemShape } } },
       },
     },
   })

@@ -8,21 +8,21 @@ import * as charts from './charts'
 import { AxesChart, Count, PieChart, Sum } from './shapes'
 
 const filterDescription =
-  'Takes the filters of `listEntities`. `$limit` and `$skip` page the groups; `$count=true` adds X-Total-Count.'
+  'Takes the filters of `listEntities`. `$limit` and `$skip` page through groups; `$count=true` adds X-Total-Count.'
 const intervalParameter = toParameter([
   'interval',
   'string',
-  'interval for grouping by a date; gaps are filled with 0. `$interval` is the same where a field is called interval',
+  'interval for grouping by a date; gaps are filled with 0. Use `$interval` if a field is named interval',
   { enum: [...INTERVALS] },
 ])
 const timezoneParameter = toParameter([
   'timezone',
   'string',
-  'IANA time zone of the groups and of days in filters, such as Europe/Lisbon; default: that of the app-configuration, else UTC. `$timezone` is the same where a field is called timezone',
+  'IANA time zone for groups and for days in filters, such as Europe/Lisbon; defaults to that of the app-configuration, else UTC. Use `$timezone` if a field is named timezone',
 ])
 const groupParameters = [
-  toRequiredParameter(['x', 'string', 'the property to group by']),
-  toParameter(['sum', 'string', 'a numeric property to sum instead of counting entities']),
+  toRequiredParameter(['x', 'string', 'property to group by']),
+  toParameter(['sum', 'string', 'numeric property to sum instead of counting entities']),
   intervalParameter,
   timezoneParameter,
 ]
@@ -61,7 +61,7 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
       description: filterDescription,
       parameters: [
         toRequiredParameter(['sum', 'string', 'the numeric property to sum']),
-        toParameter(['groupBy', 'string', 'the property to group by']),
+        toParameter(['groupBy', 'string', 'property to group by']),
         intervalParameter,
         timezoneParameter,
       ],

@@ -2,7 +2,7 @@ import { t } from 'elysia'
 
 export const ChartGroupName = t.Union([t.String(), t.Number(), t.Boolean()], {
   description:
-    'the value; the day of the week (Sunday is 0) or the hour as a number; or the first day of the interval, a quarter such as 2029-Q1, or an hour with its offset such as 2029-01-31T09:00:00+01:00',
+    'value of the group: for intervals, the weekday (Sunday is 0) or hour as a number, the first day, a quarter such as 2029-Q1, or an hour with its offset such as 2029-01-31T09:00:00+01:00',
 })
 export const NumberOrText = t.Union([t.Number(), t.String()], {
   description: 'exact; a string where a number would lose precision',
@@ -14,7 +14,7 @@ export const Count = t.Object({ count: t.Number() })
 export const Sum = t.Object({
   sum: NumberOrText,
   groups: t.Optional(
-    t.Array(t.Object({ group: ChartGroupName, sum: NumberOrText }), { description: 'present if groupBy is given' }),
+    t.Array(t.Object({ group: ChartGroupName, sum: NumberOrText }), { description: 'only with groupBy' }),
   ),
 })
 

@@ -18,8 +18,8 @@ export const historyRoutes = new Elysia({ prefix: '/blueprints/:key/entities/:id
       operationId: 'listEntityVersions',
       summary: 'List the versions of an entity',
       description:
-        'The latest comes first. Whoever may read an entity may read its versions, except for fields that they may not read. ' +
-        'The versions of an entity that was removed are read by its identifier.',
+        'Returns versions, newest first. Callers who can read an entity can read its versions, except for fields that they cannot read. ' +
+        'Versions of deleted entities are available by identifier.',
       parameters: versionParameters.map(toParameter),
       responses: { 200: jsonContent(t.Array(EntityVersion), 'The versions') },
     },
@@ -34,7 +34,7 @@ export const historyRoutes = new Elysia({ prefix: '/blueprints/:key/entities/:id
         operationId: 'restoreEntityVersion',
         summary: 'Restore a version of an entity',
         description:
-          'An ordinary change to the values of that version. An entity that was removed is created again with its identifier.',
+          'Updates the entity to the values of that version. A deleted entity is created again with its identifier.',
         responses: {
           200: jsonContent(Entity, 'The entity as it was in this version'),
           201: jsonContent(Entity, 'The deleted entity, created again'),

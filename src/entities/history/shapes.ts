@@ -10,10 +10,10 @@ export const EntityVersion = t.Object({
   version: t.Number(),
   action: t.Union([t.Literal('create'), t.Literal('change'), t.Literal('remove')]),
   at: time,
-  by: t.Nullable(t.String({ description: 'the id of the user; null: a guest, the server, or not known' })),
+  by: t.Nullable(t.String({ description: 'user ID; null for a guest, the server or an unknown user' })),
   changes: t.Record(t.String(), ChangedValue, {
     description:
-      'by the key of the field, also `user` and `workspace`; empty where what was before is not known. Null stands for no value.',
+      'changes by field key, including `user` and `workspace`; empty if the previous state is unknown. Null means no value.',
   }),
   entity: t.Optional(Entity),
 })
@@ -21,7 +21,7 @@ export const EntityVersion = t.Object({
 /** What a list of versions can be asked for. */
 export const versionParameters = [
   ['$limit', 'integer', 'page size; at most 100', { minimum: 0, default: 20 }],
-  ['$after', 'string', 'the cursor of the `Link` to the next page'],
-  ['$entity', 'boolean', 'true: each version has the entity as it was after it'],
+  ['$after', 'string', 'cursor from the `Link` to the next page'],
+  ['$entity', 'boolean', 'true: includes the resulting entity of each version'],
   flatParameter,
 ] as const

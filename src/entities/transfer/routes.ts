@@ -16,7 +16,7 @@ const batchRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['en
       operationId: 'batchEntities',
       summary: 'Write up to 1,000 entities in one transaction',
       description:
-        'All or nothing: if one operation is rejected, its error is returned, and the paths in its details begin with `/operations/<number>`.',
+        'All or nothing: if an operation is rejected, its error is returned, with paths that start with `/operations/<number>`.',
       requestBody: jsonContent(EntityBatch, 'Up to 1,000 operations'),
       responses: {
         200: jsonContent(EntityBatchResult, 'The result of each operation'),
@@ -34,18 +34,18 @@ const linesContent = (description: string) => ({
 const formatParameter = ['format', 'string', 'default: ndjson', { enum: ['ndjson', 'csv'] }] as const
 
 const csvParameters = [
-  ['separator', 'string', 'of CSV: `,`, `;`, `|` or `tab`'],
+  ['separator', 'string', 'CSV separator: `,`, `;`, `|` or `tab`'],
   [
     'decimal',
     'string',
-    'of CSV: `comma` for numbers such as 1,5; not with a comma as separator',
+    'CSV: `comma` for numbers such as 1,5; not with a comma as separator',
     { enum: ['point', 'comma'] },
   ],
 ] as const
 const csvExportParameters = [
   ...csvParameters,
-  ['bom', 'boolean', 'of CSV: begins the file with a byte order mark, by which spreadsheets recognise UTF-8'],
-  ['titles', 'boolean', 'of CSV: names the columns by the titles of their fields'],
+  ['bom', 'boolean', 'CSV: starts the file with a byte order mark, so that spreadsheets recognise UTF-8'],
+  ['titles', 'boolean', 'CSV: uses field titles as column names'],
 ] as const
 
 const exportRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
@@ -59,8 +59,8 @@ const exportRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['e
       summary: 'Export entities as NDJSON or CSV',
       description:
         'Exports all matching entities, oldest first. Takes the filters of the list. In CSV, lists and objects are JSON, and ' +
-        'texts that a spreadsheet would read as a formula are prefixed with an apostrophe. Only NDJSON supports `$populate`. ' +
-        'A field that is called like an option of CSV is filtered by; then `$separator`, `$decimal`, `$bom` and `$titles` are the options.',
+        'an apostrophe precedes texts that a spreadsheet would read as a formula. Only NDJSON supports `$populate`. ' +
+        'If a field has the name of a CSV option, the name is a filter. Use `$separator`, `$decimal`, `$bom` and `$titles` for the options.',
       parameters: [
         formatParameter,
         ...csvExportParameters,
@@ -76,12 +76,12 @@ const importParameters = [
   [
     'mode',
     'string',
-    'upsert: a line with the identifier of an existing entity updates it',
+    'upsert: lines with the identifier of an existing entity update the entity',
     { enum: ['create', 'upsert'] },
   ],
-  ['dryRun', 'boolean', 'validates the lines without saving'],
-  ['atomic', 'boolean', 'saves nothing if a line is rejected'],
-  ['timezone', 'string', 'the IANA name of the zone of times that name none; NDJSON has none without it'],
+  ['dryRun', 'boolean', 'validates lines without saving them'],
+  ['atomic', 'boolean', 'saves nothing if any line is rejected'],
+  ['timezone', 'string', 'IANA time zone for times without one; NDJSON has no default'],
   ...csvParameters,
 ] as const
 
@@ -95,13 +95,13 @@ const importRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['e
       operationId: 'importEntities',
       summary: 'Import entities from NDJSON or CSV',
       description:
-        'One line per entity, flat, wrapped or as exported. A CSV starts with a header line, and an empty cell means ' +
-        'no value. Without `separator`, its first line tells what separates the cells; `understood` in the answer says it. ' +
+        'One line per entity, flat, wrapped or as exported. A CSV file starts with a header line, and an empty cell means ' +
+        'no value. Without `separator`, the separator is detected from the first line; `understood` in the response reports it. ' +
         'Rejected lines are skipped, and the first 1,000 of them are reported.',
       parameters: importParameters.map(toParameter),
       requestBody: {
         description:
-          'The lines. `Content-Type` says which format they have, `application/x-ndjson` or `text/csv`; with `application/octet-stream`, `format` does.',
+          'The lines. `Content-Type` sets their format: `application/x-ndjson` or `text/csv`. With `application/octet-stream`, set `format`.',
         content: { 'application/octet-stream': { schema: { type: 'string' as const, format: 'binary' } } },
       },
     },

@@ -10,17 +10,17 @@ export type Document = {
   [part: string]: unknown
 }
 
-const API_DESCRIPTION = `A self-hosted application platform for many tenants.
+const API_DESCRIPTION = `Self-hosted, multi-tenant application platform.
 
-**Tenants.** A request belongs to the tenant of its host, or to the one that the header \`tenant\` names.
+**Tenants.** A request belongs to the tenant of its host, or to the tenant in the \`tenant\` header.
 
 **Credentials.** Send a token of \`POST /api/signin\` as a bearer token, an API token as \`x-api-key\`, or let the browser send
-the session cookie. Admins may act as one of the tenant's users: the header \`x-impersonate-user\` has the user's id,
-\`x-impersonate-workspace\` the id of the workspace to be in.
+the session cookie. Admins can act as a user of the tenant: \`x-impersonate-user\` is the user's ID, and
+\`x-impersonate-workspace\` the ID of the workspace to act in.
 
 **Requests.** \`/api/v1/…\` is the same as \`/api/…\`. In queries, an empty value and \`undefined\` count as absent. JSON texts
 must not contain U+0000 or half of a surrogate pair, and JSON is nested at most 64 levels deep. PUT and PATCH both merge:
-what is left out stays as it is.
+omitted properties are unchanged.
 
 **Errors.** Every error has the body \`{code, message, details?}\`. The \`code\` is stable.`
 
@@ -33,15 +33,15 @@ const TAG_DESCRIPTIONS: Record<string, string> = {
   charts: 'Aggregates and charts of entities',
   components: 'Components in TypeScript or JSX, and their compiled files',
   blocks: 'Blocks of content and HTML',
-  files: 'Files that users upload, and links to their content',
+  files: 'Uploaded files, and links to their content',
   sites: 'The static site of the tenant, and its deployments',
   configurations: 'Settings of the tenant',
-  definitions: 'Blueprints, lambdas, integrations and all else that defines a tenant, as files',
+  definitions: 'Blueprints, lambdas, integrations and all other definitions of a tenant, as files',
   events: 'Events of the tenant',
   lambdas: 'Code that runs on the server',
-  integrations: 'Integrations, the sources they use, and their webhooks',
+  integrations: 'Integrations, their sources and webhooks',
   payments: 'Plans, coupons, subscriptions, checkout and invoices',
-  plugins: 'Plugins and event deliveries to them',
+  plugins: 'Plugins and their event deliveries',
   ai: 'Agents, chat completions, threads, vector stores and usage',
   operations: 'For operators of the installation',
 }
@@ -53,19 +53,19 @@ const securitySchemes = {
     type: 'apiKey',
     in: 'cookie',
     name: 'atoll_tenant',
-    description: 'The session cookie of a browser: `atoll_` and the id of the tenant',
+    description: 'Session cookie for browsers, named `atoll_` plus the tenant ID',
   },
   tenant: {
     type: 'apiKey',
     in: 'header',
     name: 'tenant',
-    description: 'The id of the tenant, where the host does not name it',
+    description: 'Tenant ID, if the host does not identify the tenant',
   },
   operator: { type: 'http', scheme: 'bearer', description: 'ATOLL_OPERATOR_TOKEN' },
 }
 
 const RESPONSE_HEADERS = {
-  Link: { description: 'The next page, with `rel="next"`, if there is one', schema: { type: 'string' } },
+  Link: { description: 'Link to the next page (`rel="next"`), if there is one', schema: { type: 'string' } },
   TotalCount: { description: 'The total number of items, if `count` is set', schema: { type: 'integer' } },
 }
 

@@ -4,14 +4,16 @@ import type { Schema } from './schema'
 
 type SharedResponse = { name: string; description: string; code: string; message: string; details?: unknown }
 
-const RETRY_AFTER_HEADER = { 'Retry-After': { description: 'How long to wait (s)', schema: { type: 'string' } } }
+const RETRY_AFTER_HEADER = {
+  'Retry-After': { description: 'Seconds to wait before retrying', schema: { type: 'string' } },
+}
 
 /** The headers by which a caller knows how many requests are left. Every response below `/api` has them. */
 const RATE_LIMIT_HEADERS = Object.fromEntries(
   Object.entries({
-    'RateLimit-Limit': 'How many requests of this kind the caller may make per minute',
-    'RateLimit-Remaining': 'How many of them are left',
-    'RateLimit-Reset': 'In how many seconds all of them are available again',
+    'RateLimit-Limit': 'Requests of this kind allowed per minute',
+    'RateLimit-Remaining': 'Requests remaining',
+    'RateLimit-Reset': 'Seconds until the limit resets in full',
   }).map(([name, description]) => [name, { description, schema: { type: 'integer' } }]),
 )
 const HEADERS_BY_STATUS: Record<string, object> = {
@@ -37,14 +39,13 @@ const SHARED_RESPONSES: Record<string, SharedResponse> = {
   },
   403: {
     name: 'Forbidden',
-    description:
-      'The caller is authenticated but lacks permission, a quota of the tenant is used up, or the tenant is suspended.',
+    description: 'The caller lacks permission, the tenant has exceeded a quota, or the tenant is suspended.',
     code: 'FORBIDDEN',
     message: 'Your roles do not allow this.',
   },
   404: {
     name: 'NotFound',
-    description: 'The tenant, or what the path names, does not exist or is not visible to the caller.',
+    description: 'The tenant or the resource does not exist, or is not visible to the caller.',
     code: 'TENANT_NOT_FOUND',
     message: 'There is no such tenant.',
   },
@@ -68,20 +69,19 @@ const SHARED_RESPONSES: Record<string, SharedResponse> = {
   },
   415: {
     name: 'UnsupportedMediaType',
-    description:
-      'The Content-Type of the body is not one of those described, its charset is not UTF-8, or it has a Content-Encoding.',
+    description: 'The Content-Type is not supported, the charset is not UTF-8, or the body has a Content-Encoding.',
     code: 'UNSUPPORTED_MEDIA_TYPE',
     message: 'Send JSON, with the header Content-Type: application/json.',
   },
   422: {
     name: 'IdempotencyKeyReused',
-    description: 'The Idempotency-Key belongs to a request with another body.',
+    description: 'The Idempotency-Key was used with a different body.',
     code: 'IDEMPOTENCY_KEY_REUSED',
     message: 'This Idempotency-Key was already used for a different request. Use a new key for each request.',
   },
   429: {
     name: 'RateLimited',
-    description: 'Too many requests, or a budget is used up.',
+    description: 'Too many requests, or a budget is exhausted.',
     code: 'RATE_LIMITED',
     message: 'You have made too many requests: the limit is 600 reads per minute. Try again in 60 s.',
   },
@@ -117,9 +117,9 @@ export function errorResponse(components: Components, responses: Schema, status:
 }
 
 const STATUS_DESCRIPTIONS: Record<string, string> = {
-  406: 'None of the types in the Accept header is supported',
-  500: 'The installation or the tenant is not configured for this',
-  502: 'Another server failed or could not be reached',
-  504: 'Another server did not answer in time',
+  406: 'No type in the Accept header is supported',
+  500: 'The installation or the tenant is not configured for this operation',
+  502: 'An upstream server failed or is unreachable',
+  504: 'An upstream server timed out',
   507: 'The storage is full',
 }

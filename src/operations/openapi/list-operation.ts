@@ -46,10 +46,15 @@ function listOptions(simple: Field[], hasHistory: boolean) {
       { minimum: 0, default: 100 },
     ]),
     toParameter(['$page', 'integer', 'page number, starting at 1', { minimum: 0, default: 1 }]),
-    toParameter(['$sort', 'string', 'fields to sort by; "-" before one for descending', { pattern: sort }]),
+    toParameter([
+      '$sort',
+      'string',
+      'fields to sort by; prefix a field with "-" for descending order',
+      { pattern: sort },
+    ]),
     toParameter(countParameter),
-    toParameter(['$q', 'string', 'words that the entity must contain']),
+    toParameter(['$q', 'string', 'words that entities must contain']),
     ...(hasHistory ? [toParameter(asOfParameter)] : []),
-    toParameter(['$after', 'string', 'the cursor of the `Link` to the next page']),
+    toParameter(['$after', 'string', 'cursor from the `Link` to the next page']),
   ]
 }

@@ -32,7 +32,7 @@ const TENANT_REQUIREMENT = { tenant: [] }
 
 const ACCESS_DESCRIPTIONS: Record<string, string> = {
   open: 'No credentials are needed.',
-  anyone: 'Guests may call it where permissions allow it.',
+  anyone: 'Available to guests where permissions allow.',
   user: 'Requires a signed-in user.',
   oneself: 'Requires a signed-in user. Not available while impersonating.',
   editor: 'Requires the role admin or plugin.',
@@ -40,7 +40,7 @@ const ACCESS_DESCRIPTIONS: Record<string, string> = {
   curator: 'Requires the role admin or editor.',
   teller: 'Requires the role admin, editor or plugin.',
   operator: 'Requires the operator token.',
-  local: 'Requires the operator token, except from the machine of the server.',
+  local: "Requires the operator token, except from the server's own machine.",
 }
 
 /** Returns the OpenAPI operation of a route. @see https://spec.openapis.org/oas/v3.1.0#operation-object */

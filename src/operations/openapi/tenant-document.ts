@@ -74,7 +74,7 @@ async function authenticateFor(request: Request, id: string): Promise<Ctx> {
   shareNotes(tenantRequest, request)
   const ctx = await authorizeCostlyRead(tenantRequest, 'blueprints')
   if (isSignedIn(ctx)) return ctx
-  throw new Problem(401, 'UNAUTHENTICATED', 'Sign in to see the description of a tenant’s blueprints.')
+  throw new Problem(401, 'UNAUTHENTICATED', 'Sign in to see the API of a tenant’s blueprints.')
 }
 
 const isSignedIn = (ctx: PublicCtx): ctx is Ctx => ctx.actor !== undefined

@@ -79,7 +79,7 @@ describe('the generated types of blueprints', () => {
       const more: NewThings = { ...least, count: 2, body: null, identifier: 'x', size: 'large', level: [1], user: null }
       const change: ThingsChange = { title: 'x', size: null }
       const none: ThingsChange = {}
-      // An entity can be sent back as it was read.
+      // An entity can be sent back exactly as returned.
       const back: ThingsChange = thing
       // @ts-expect-error it needs more
       const less: NewThings = { title: '' }
