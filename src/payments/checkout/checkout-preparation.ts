@@ -14,11 +14,11 @@ import {
 import type { ConnectedProvider } from '../configuration'
 import { requireRedeemableByCode, requireRedeemableById, throwNoRedemptionsLeft } from '../coupons/validation'
 import type { NewCheckout } from '../shapes'
+import { carryOut } from '../subscriptions/effect-executor'
+import { providerCancelOf, statusEventOf } from '../subscriptions/follow-ups'
 import { getActivePlan, insertPending, newSubscription, withCoupon } from '../subscriptions/new-subscription'
-import { scheduleProviderCancel } from '../subscriptions/schedule'
 import { isPaidLater, priceOf } from '../subscriptions/serializer'
 import { findActiveSubscription, transition } from '../subscriptions/state-machine'
-import { emitStatusChange } from '../subscriptions/subscription-events'
 import { getSubscription } from '../subscriptions/subscriptions'
 import { shownStatus } from '../subscriptions/transitions'
 import { type Plan, type ProviderKind, type Subscription, subscriptions, VARYING_CHECKOUT_AMOUNT } from '../tables'
@@ -206,9 +206,9 @@ const NO_PROVIDER = {
 async function activateFree(tx: Tx, ctx: Ctx, priced: Subscription, before: Subscription | undefined) {
   const row = { ...priced, ...NO_PROVIDER }
   await saveSubscription(tx, ctx, row, before)
-  if (before) await scheduleProviderCancel(tx, ctx, before._id, before)
-  if (!before) await emitStatusChange(ctx, tx, undefined, row, ctx.actor.user)
-  const { subscription } = await transition(tx, ctx, row, 'activated', { by: ctx.actor.user })
+  const { user: by } = ctx.actor
+  await carryOut(tx, ctx, before ? providerCancelOf(before._id, before) : statusEventOf(undefined, row, by))
+  const { subscription } = await transition(tx, ctx, row, 'activated', { by })
   if (subscription.couponId !== row.couponId) throwNoRedemptionsLeft()
   return subscription
 }

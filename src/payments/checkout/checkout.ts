@@ -10,12 +10,12 @@ import { countCouponAttempt } from '../coupons/validation'
 import type { ProviderCheckout } from '../providers/provider'
 import type { Checkout, NewCheckout } from '../shapes'
 import { cancelAtProvider, cancelNow } from '../subscriptions/cancellation'
-import { isSameLink, rescheduleLifecycle, scheduleProviderCancel } from '../subscriptions/schedule'
-import { emitStatusChange, emitSubscriptionEvent } from '../subscriptions/subscription-events'
+import { carryOut } from '../subscriptions/effect-executor'
+import { changedCheckOf, providerCancelOf, statusEventOf } from '../subscriptions/follow-ups'
+import { isSameLink } from '../subscriptions/schedule'
 import { findSubscription, getSubscription } from '../subscriptions/subscriptions'
 import { isOver } from '../subscriptions/transitions'
 import { type Subscription, subscriptions } from '../tables'
-import { retryParkedEvents } from '../webhooks/retry-schedule'
 import { notPendingProblem, otherCheckoutProblem, type PreparedCheckout, prepareCheckout } from './checkout-preparation'
 import { buildOrder } from './order'
 
@@ -93,10 +93,10 @@ async function saveCheckout(
   const row = await getSubscription(tx, claimed._id)
   const { externalSubscriptionId = null, externalCheckoutId = null } = created
   const link = { ...claimed, externalSubscriptionId, externalCheckoutId }
-  if (!before) await emitStatusChange(ctx, tx, undefined, { ...row, status: 'pending' }, ctx.actor.user)
+  if (!before) await carryOut(tx, ctx, statusEventOf(undefined, { ...row, status: 'pending' }, ctx.actor.user))
   if (row.status === 'pending' && row.checkoutUntil !== claimed.checkoutUntil) {
     const isReplaced = !isSameLink(row, link)
-    if (isReplaced) await scheduleProviderCancel(tx, ctx, row._id, link)
+    if (isReplaced) await carryOut(tx, ctx, providerCancelOf(row._id, link))
     return { subscription: row, isReplaced }
   }
   const isPaid = row.status !== 'pending' && !isOver(row)
@@ -109,17 +109,20 @@ async function saveCheckout(
       : (externalSubscriptionId ?? row.externalSubscriptionId),
   }
   await tx.update(subscriptions).set(changes).where(eq(subscriptions._id, row._id))
-  if (externalSubscriptionId) await retryParkedEvents(tx, ctx, connected.kind, externalSubscriptionId)
-  if (isPaid) await scheduleProviderCancel(tx, ctx, row._id, link)
-  else if (before && !isSameLink(before, link)) await scheduleProviderCancel(tx, ctx, before._id, before)
   const after = { ...row, ...changes }
-  await rescheduleLifecycle(tx, ctx, row, after)
+  const unused = isPaid ? link : before && !isSameLink(before, link) ? before : undefined
+  const { kind: providerKind } = connected
+  await carryOut(tx, ctx, [
+    ...(externalSubscriptionId ? [{ kind: 'retry parked events' as const, providerKind, externalSubscriptionId }] : []),
+    ...(unused ? providerCancelOf(row._id, unused) : []),
+    ...changedCheckOf(row, after, now()),
+  ])
   return { subscription: after, isReplaced: false }
 }
 
 async function cancelEndedCheckout(tenant: Tenant, row: Subscription): Promise<never> {
   const isEnded = await cancelAtProvider(tenant, row).catch(() => false)
-  if (!isEnded) await tenant.write((tx) => scheduleProviderCancel(tx, tenant, row._id, row))
+  if (!isEnded) await tenant.write((tx) => carryOut(tx, tenant, providerCancelOf(row._id, row)))
   throw notPendingProblem(row)
 }
 
@@ -128,7 +131,8 @@ const rollBackCheckout = (ctx: Ctx, { subscription: claimed, before }: PreparedC
   ctx.write(async (tx) => {
     const { _id, providerKind } = claimed
     const code = error instanceof Problem ? error.code : 'INTERNAL'
-    await emitSubscriptionEvent(ctx, tx, claimed, 'checkout-failed', { providerKind, code }, ctx.actor.user)
+    const event = { eventName: 'checkout-failed', metadata: { providerKind, code }, by: ctx.actor.user }
+    await carryOut(tx, ctx, [{ kind: 'emit event', subscription: claimed, ...event }])
     const row = await findSubscription(tx, _id)
     // It was paid or canceled meanwhile, or another checkout was started after the claim had expired.
     if (row?.status !== 'pending' || row.checkoutUntil !== claimed.checkoutUntil) return

@@ -1,55 +1,34 @@
-import { and, eq, isNull, lt, or, sql } from 'drizzle-orm'
-import { now, toIsoString } from '../../core/clock'
+import { and, eq } from 'drizzle-orm'
+import { toIsoString } from '../../core/clock'
 import type { Tx } from '../../storage/port'
-import type { Tenant } from '../../tenancy/tenants'
 import { addSpan } from '../billing-period'
-import { emitSubscriptionEvent } from '../subscriptions/subscription-events'
+import type { Effect } from '../subscriptions/effects'
 import { coupons, redemptions, type Subscription } from '../tables'
 
-/**
- * Redeems the coupon of a subscription once. A single conditional update makes sure that only one of many concurrent callers
- * gets the last redemption. Returns whether it was redeemed now, or before, or had no redemptions left.
- */
-export async function redeem(
-  tx: Tx,
-  ctx: Pick<Tenant, 'tenant'>,
-  row: Subscription & { couponId: string },
-  by?: string,
-): Promise<'now' | 'before' | 'none left'> {
-  const { _id: subscription, couponId: coupon, couponCode } = row
+/** Whether a subscription can redeem its coupon (`left`), has redeemed it, or comes too late. */
+export type Redemption = 'left' | 'redeemed' | 'none left'
+
+/** Returns whether a subscription can redeem a coupon. It is so until the end of the transaction, the only writer. */
+export async function findRedemption(tx: Tx, subscription: string, coupon: string): Promise<Redemption> {
   const isSameRedemption = and(eq(redemptions.subscription, subscription), eq(redemptions.coupon, coupon))
-  if (await tx.select().from(redemptions).where(isSameRedemption).get()) return 'before'
-  const hasRedemptionsLeft = or(isNull(coupons.maxRedemptions), lt(coupons.currentRedemptions, coupons.maxRedemptions))
-  const updated = await tx
-    .update(coupons)
-    .set({ currentRedemptions: sql`${coupons.currentRedemptions} + 1` })
-    .where(and(eq(coupons._id, coupon), hasRedemptionsLeft))
-    .returning({ _id: coupons._id })
-  if (!updated.length) return 'none left'
-  await tx.insert(redemptions).values({ subscription, coupon, created: toIsoString(now()) })
-  await emitSubscriptionEvent(ctx, tx, row, 'coupon-redeemed', { couponId: coupon, couponCode }, by)
-  return 'now'
+  if (await tx.select().from(redemptions).where(isSameRedemption).get()) return 'redeemed'
+  const row = await tx.select().from(coupons).where(eq(coupons._id, coupon)).get()
+  return row && (row.maxRedemptions ?? Number.POSITIVE_INFINITY) > row.currentRedemptions ? 'left' : 'none left'
 }
 
-/** Returns when a discount ends that begins with the current period, or null if it lasts as long as the subscription. */
-export function benefitEndOf({ discount, currentPeriodStart }: Subscription): string | null {
+/** Returns what redeems a coupon that is left for a subscription. */
+export function redemptionOf(subscription: Subscription, couponId: string, time: number, by?: string): Effect[] {
+  const metadata = { couponId, couponCode: subscription.couponCode }
+  return [
+    { kind: 'redeem coupon', subscription: subscription._id, coupon: couponId, time },
+    { kind: 'emit event', subscription, eventName: 'coupon-redeemed', metadata, by },
+  ]
+}
+
+/** Returns when a discount ends that begins with the current period, else at `time` (ms), or null if it never ends. */
+export function benefitEndOf({ discount, currentPeriodStart }: Subscription, time: number): string | null {
   if (!discount?.benefit) return null
-  return toIsoString(addSpan(currentPeriodStart ? Date.parse(currentPeriodStart) : now(), discount.benefit))
-}
-
-/** Redeems the coupon of a subscription that becomes active. Removes the coupon if it has no redemptions left. */
-export async function redeemOnActivation(
-  tx: Tx,
-  ctx: Pick<Tenant, 'tenant'>,
-  subscription: Subscription,
-): Promise<Subscription> {
-  const { couponId, couponCode } = subscription
-  if (couponId === null) return subscription
-  const result = await redeem(tx, ctx, { ...subscription, couponId })
-  if (result === 'before') return subscription
-  if (result === 'now') return { ...subscription, couponBenefitEndsAt: benefitEndOf(subscription) }
-  await emitSubscriptionEvent(ctx, tx, subscription, 'coupon-lost', { couponId, couponCode })
-  return { ...subscription, ...NO_COUPON }
+  return toIsoString(addSpan(currentPeriodStart ? Date.parse(currentPeriodStart) : time, discount.benefit))
 }
 
 export const NO_COUPON = { couponId: null, couponCode: null, discount: null, couponBenefitEndsAt: null }

@@ -3,7 +3,7 @@ import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { fittingPeriod } from '../billing-period'
 import type { ProviderKind, ProviderSubscription } from '../providers/provider'
-import { emitSubscriptionEvent } from '../subscriptions/subscription-events'
+import { carryOut } from '../subscriptions/effect-executor'
 import { hasEnded, isOver } from '../subscriptions/transitions'
 import type { Invoice, Subscription } from '../tables'
 
@@ -82,5 +82,6 @@ export async function recordDrift(
   mended: boolean,
 ) {
   counts.set(kind, (counts.get(kind) ?? 0) + 1)
-  await emitSubscriptionEvent(ctx, tx, row, 'provider-drift', { providerKind: kind, mended, ...drift })
+  const metadata = { providerKind: kind, mended, ...drift }
+  await carryOut(tx, ctx, [{ kind: 'emit event', subscription: row, eventName: 'provider-drift', metadata }])
 }

@@ -9,13 +9,9 @@ import { paymentsSettings } from '../payments-settings'
 import { providerWait } from '../providers/errors'
 import type { ProviderSubscription } from '../providers/provider'
 import { cancelAtProvider, throwJobFailure } from '../subscriptions/cancellation'
-import {
-  isLinked,
-  type LifecyclePayload,
-  nextCheckAt,
-  nextEndOf,
-  scheduleProviderCancel,
-} from '../subscriptions/schedule'
+import { carryOut } from '../subscriptions/effect-executor'
+import { providerCancelOf } from '../subscriptions/follow-ups'
+import { isLinked, type LifecyclePayload, nextCheckAt, nextEndOf } from '../subscriptions/schedule'
 import { findActiveSubscription, transition } from '../subscriptions/state-machine'
 import { findSubscription } from '../subscriptions/subscriptions'
 import { hasEnded } from '../subscriptions/transitions'
@@ -82,7 +78,7 @@ async function endIfDue(tx: Tx, tenant: Tenant, id: string, grace: number): Prom
   const nextEnd = row && nextEndOf(row, grace)
   if (!nextEnd || nextEnd.at > now()) return row
   const { subscription } = await transition(tx, tenant, row, nextEnd.trigger)
-  if (subscription.status === 'abandoned') await scheduleProviderCancel(tx, tenant, id, subscription)
+  if (subscription.status === 'abandoned') await carryOut(tx, tenant, providerCancelOf(id, subscription))
   return subscription
 }
 

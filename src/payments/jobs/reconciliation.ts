@@ -4,15 +4,14 @@ import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { addSpan, cycleSpan } from '../billing-period'
 import { type ConnectedProvider, getSubscriptionProvider } from '../configuration'
-import { upsertInvoice, voidPlaceholderInvoices } from '../invoices/invoice-store'
-import { offerRefund } from '../invoices/refund-offer'
 import type { ProviderInvoice, ProviderKind, ProviderSubscription } from '../providers/provider'
-import { scheduleProviderCancel } from '../subscriptions/schedule'
+import { carryOut } from '../subscriptions/effect-executor'
+import type { Effect } from '../subscriptions/effects'
+import { providerCancelOf } from '../subscriptions/follow-ups'
 import { transition } from '../subscriptions/state-machine'
 import { findSubscription, getSubscription } from '../subscriptions/subscriptions'
 import { hasActiveStatus, hasEnded } from '../subscriptions/transitions'
 import { invoices, type Subscription, subscriptions } from '../tables'
-import { retryParkedEvents } from '../webhooks/retry-schedule'
 import { driftOf, missingInvoices, recordDrift } from './drift'
 
 /**
@@ -66,9 +65,10 @@ export async function settleUnused(
     const missed = await upsertMissedInvoices(tx, tenant, row, kind, theirs)
     if (missed.length) await recordDrift(tx, tenant, row, kind, { invoices: missed }, true)
     const why = hasActiveStatus(row) ? PAID_TWICE : 'It was paid, and the subscription is not in force.'
-    for (const invoice of theirs.invoices)
-      if (invoice.amount && !invoice.isExtra && isUnused(invoice, row, external, since))
-        await offerRefund(tx, tenant, row, kind, invoice, why)
+    const unused = theirs.invoices.filter((one) => one.amount && !one.isExtra && isUnused(one, row, external, since))
+    const offer = { kind: 'offer refund', subscription: row, providerKind: kind, why } as const
+    const offers = unused.map((invoice) => ({ ...offer, invoice }))
+    await carryOut(tx, tenant, offers)
   })
 }
 const PAID_TWICE = 'It was paid by another checkout of the same subscription.'
@@ -87,10 +87,12 @@ async function upsertMissedInvoices(
   theirs: ProviderSubscription,
 ): Promise<string[]> {
   const missed = missingInvoices(theirs, await listInvoicesOf(tx, kind, row))
-  for (const invoice of missed) {
-    await upsertInvoice(tx, tenant, row, kind, invoice)
-    if (invoice.status === 'paid') await voidPlaceholderInvoices(tx, tenant, row, kind)
-  }
+  const target = { subscription: row, providerKind: kind }
+  const effects = missed.flatMap((invoice): Effect[] => [
+    { kind: 'save invoice', ...target, invoice },
+    ...(invoice.status === 'paid' ? [{ kind: 'void placeholder invoices' as const, ...target }] : []),
+  ])
+  await carryOut(tx, tenant, effects)
   return missed.map(({ externalInvoiceId }) => externalInvoiceId)
 }
 
@@ -118,15 +120,12 @@ async function repair(
     if (hasEnded(theirs) || theirs.status === 'pending') return true
     // Somebody asked for its end here, so it is ended at the provider too.
     if (!isReported && row.endedBy === 'request')
-      await scheduleProviderCancel(tx, tenant, row._id, { ...row, externalSubscriptionId })
+      await carryOut(tx, tenant, providerCancelOf(row._id, { ...row, externalSubscriptionId }))
     return false
   }
   if (theirs.status === 'pending') return true
   // Providers report times in seconds, so later events within the current second must still count.
   const occurredAt = Math.max(fetchedAt - (fetchedAt % 1000), row.lastEventAt ?? 0)
   const input = { ...state, occurredAt, providerKind: kind, externalSubscriptionId, isReported }
-  const { outcome, subscription } = await transition(tx, tenant, row, 'updated', input)
-  if (row.externalSubscriptionId !== subscription.externalSubscriptionId)
-    await retryParkedEvents(tx, tenant, kind, externalSubscriptionId)
-  return outcome === 'applied'
+  return (await transition(tx, tenant, row, 'updated', input)).outcome === 'applied'
 }

@@ -12,8 +12,10 @@ import { getSubscriptionProvider, undefinedIfNotFound } from '../configuration'
 import { isProviderProblem, providerWait } from '../providers/errors'
 import type { Cancellation } from '../shapes'
 import { type Subscription, subscriptions } from '../tables'
+import { carryOut } from './effect-executor'
+import { providerCancelOf } from './follow-ups'
 import { CANCEL_JOB } from './job-kinds'
-import { isLinked, isSameLink, scheduleProviderCancel } from './schedule'
+import { isLinked, isSameLink } from './schedule'
 import { toSubscription } from './serializer'
 import { transition } from './state-machine'
 import { findSubscription, getSubscription } from './subscriptions'
@@ -52,8 +54,9 @@ export async function cancelNow(tenant: Tenant, row: Subscription, by?: string):
 async function applyCancel(tx: Tx, tenant: Tenant, row: Subscription, isEnded: boolean, by?: string) {
   const { subscription } = await transition(tx, tenant, row, 'canceled', { by, endedBy: 'request' })
   // The checkout was paid, or another one was started, while it was being canceled.
-  if (!isSameLink(subscription, row)) await scheduleProviderCancel(tx, tenant, row._id, subscription)
-  else if (!isEnded) await scheduleProviderCancel(tx, tenant, row._id, subscription, now() + CANCEL_RECHECK_DELAY_MS)
+  const isOther = !isSameLink(subscription, row)
+  const at = isOther ? undefined : now() + CANCEL_RECHECK_DELAY_MS
+  if (isOther || !isEnded) await carryOut(tx, tenant, providerCancelOf(row._id, subscription, at))
   return subscription
 }
 

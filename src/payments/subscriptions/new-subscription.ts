@@ -7,7 +7,8 @@ import { type Billable, subscriptionsOfEntity } from '../billable-entity'
 import type { Cycle } from '../billing-period'
 import { getPlan } from '../plans'
 import { type Coupon, type Plan, type Subscription, subscriptions } from '../tables'
-import { scheduleLifecycle } from './schedule'
+import { carryOut } from './effect-executor'
+import { checkOf } from './follow-ups'
 
 const MAX_PENDING_SUBSCRIPTIONS = 100 // per entity
 
@@ -63,5 +64,5 @@ export async function insertPending(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Su
       `Limit reached: ${MAX_PENDING_SUBSCRIPTIONS} pending subscriptions. Check out or cancel one first.`,
     )
   await tx.insert(subscriptions).values(row)
-  await scheduleLifecycle(tx, ctx, row)
+  await carryOut(tx, ctx, [checkOf(row, now())])
 }

@@ -1,28 +1,30 @@
-import { DAY_MS, now, toIsoString } from '../../core/clock'
+import { DAY_MS, toIsoString } from '../../core/clock'
 import { addSpan, cycleSpan, isCountedFrom, periodAfter } from '../billing-period'
 import type { Pause, Subscription } from '../tables'
-import type { TransitionInput } from './transition-input'
-import { hasEnded, isUnpaidCheckout, type Status, type Trigger } from './transitions'
+import type { Step, TransitionInput } from './transition-input'
+import { hasEnded, isUnpaidCheckout, type Status } from './transitions'
 
-/** Returns the fields of a subscription after a transition to a status, without the status. */
-export function nextFields(before: Subscription, to: Status, trigger: Trigger | undefined, input: TransitionInput) {
-  const { occurredAt } = input
-  const at = occurredAt ?? now()
+/** Returns a subscription after a transition to a status. */
+export function nextState(before: Subscription, to: Status, step: Step): Subscription {
+  const { occurredAt, time } = step
+  const at = occurredAt ?? time
   const isUnpaid = isUnpaidCheckout({ status: to })
   const ends = hasEnded({ status: to })
   return {
-    ...nextPeriod(before, to, trigger, input, at),
-    trialEndsAt: input.trialEndsAt === undefined ? before.trialEndsAt : toIsoString(input.trialEndsAt),
-    cancelAtPeriodEnd: input.cancelAtPeriodEnd ?? before.cancelAtPeriodEnd,
+    ...before,
+    ...nextPeriod(before, to, step, at),
+    trialEndsAt: step.trialEndsAt === undefined ? before.trialEndsAt : toIsoString(step.trialEndsAt),
+    cancelAtPeriodEnd: step.cancelAtPeriodEnd ?? before.cancelAtPeriodEnd,
     pastDueSince: nextPastDueSince(before, to, at),
     cancelRequested: ends ? null : before.cancelRequested,
-    pause: nextPause(before, to, input, at),
+    pause: nextPause(before, to, step, at),
     conflict: to === before.status && !ends ? before.conflict : null,
-    endedBy: ends ? (input.endedBy ?? 'provider') : null,
-    ...nextProviderLink(before, input),
+    endedBy: ends ? (step.endedBy ?? 'provider') : null,
+    ...nextProviderLink(before, step),
     checkoutUntil: isUnpaid ? before.checkoutUntil : null,
     // While it is not paid, no event counts as outdated, because any may start it.
     lastEventAt: isUnpaid ? before.lastEventAt : (occurredAt ?? before.lastEventAt),
+    ...{ status: to, updated: toIsoString(time) },
   }
 }
 
@@ -68,16 +70,10 @@ export function nextProviderLink(
 }
 
 /** Returns the period: the reported one, else one computed from the billing cycle. A payment never moves it back. */
-function nextPeriod(
-  before: Subscription,
-  to: Status,
-  trigger: Trigger | undefined,
-  input: TransitionInput,
-  at: number,
-) {
+function nextPeriod(before: Subscription, to: Status, { trigger, invoice, ...step }: Step, at: number) {
   const { currentPeriodStart, currentPeriodEnd, periodAnchor, billingCycle } = before
   const unchanged = { currentPeriodStart, currentPeriodEnd, periodAnchor }
-  const [start, end] = [input.periodStart ?? input.invoice?.periodStart, input.periodEnd ?? input.invoice?.periodEnd]
+  const [start, end] = [step.periodStart ?? invoice?.periodStart, step.periodEnd ?? invoice?.periodEnd]
   const knownEnd = currentPeriodEnd === null ? undefined : Date.parse(currentPeriodEnd)
   const cycle = cycleSpan(billingCycle)
   const toPeriod = (from: number, until: number, anchor: number) => ({

@@ -55,7 +55,7 @@ function parseStart(text: string | undefined): number {
 /** Returns the subscription as it is after a period began that redeems its coupon, unless it was redeemed before. */
 function withBenefit(row: Subscription, start: number): Subscription {
   const begun = { ...row, currentPeriodStart: toIsoString(start) }
-  return { ...begun, couponBenefitEndsAt: row.couponBenefitEndsAt ?? benefitEndOf(begun) }
+  return { ...begun, couponBenefitEndsAt: row.couponBenefitEndsAt ?? benefitEndOf(begun, start) }
 }
 
 /** A subscription that begins with a price of 0 has no provider, so nobody pays later either. */

@@ -9,15 +9,16 @@ import type { Tenant } from '../../tenancy/tenants'
 import { findConnectedKind, requirePositiveAmount } from '../amounts'
 import { getSubscriptionProvider } from '../configuration'
 import { normalizeCode } from '../coupons/coupons'
-import { benefitEndOf, NO_COUPON, redeem } from '../coupons/redemption'
+import { benefitEndOf, findRedemption, NO_COUPON, redemptionOf } from '../coupons/redemption'
 import { requireRedeemableByCode, throwNoRedemptionsLeft } from '../coupons/validation'
 import { getPlan } from '../plans'
 import { isProviderProblem } from '../providers/errors'
 import { type Subscription, subscriptions } from '../tables'
 import { throwJobFailure } from './cancellation'
+import { carryOut } from './effect-executor'
+import { benefitEndPriceOf, checkOf } from './follow-ups'
 import { REPRICE_JOB } from './job-kinds'
 import { withCoupon } from './new-subscription'
-import { scheduleBenefitEnd, scheduleLifecycle } from './schedule'
 import { priceOf, toSubscription } from './serializer'
 import { assertNotEnded, findSubscription, getSubscription } from './subscriptions'
 import { isOver } from './transitions'
@@ -53,10 +54,11 @@ export const setCoupon = (ctx: Ctx, id: string, { couponCode: code }: { couponCo
     if (!attached || attached._id === row.couponId) return row
     const after = withCoupon(row, attached)
     if (row.status !== 'active') return after
-    if ((await redeem(tx, ctx, { ...after, couponId: attached._id }, ctx.actor.user)) === 'none left')
-      throwNoRedemptionsLeft()
-    const redeemedRow = { ...after, couponBenefitEndsAt: benefitEndOf(after) }
-    await scheduleBenefitEnd(tx, ctx, redeemedRow)
+    const redemption = await findRedemption(tx, row._id, attached._id)
+    if (redemption === 'none left') throwNoRedemptionsLeft()
+    const redeemedRow = { ...after, couponBenefitEndsAt: benefitEndOf(after, now()) }
+    const redeeming = redemption === 'left' ? redemptionOf(after, attached._id, now(), ctx.actor.user) : []
+    await carryOut(tx, ctx, [...redeeming, ...benefitEndPriceOf(redeemedRow)])
     return redeemedRow
   })
 
@@ -91,7 +93,7 @@ async function changePrice(ctx: Ctx, id: string, change: (tx: Tx, row: Subscript
       const row = await getSubscription(tx, id)
       const after = { ...(await change(tx, row)), updated: toIsoString(now()) }
       await tx.update(subscriptions).set(after).where(eq(subscriptions._id, id))
-      if (before.basePrice === null) await scheduleLifecycle(tx, ctx, after)
+      if (before.basePrice === null) await carryOut(tx, ctx, [checkOf(after, now())])
       if (row.updated !== before.updated && isBilled(row)) await enqueueReprice(ctx, tx, id)
       return after
     })

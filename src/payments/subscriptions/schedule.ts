@@ -1,12 +1,6 @@
-import { DAY_MS, HOUR_MS, now } from '../../core/clock'
-import { deleteQueued, enqueue, replaceQueued } from '../../jobs/queue'
-import type { Tx } from '../../storage/port'
-import type { Tenant } from '../../tenancy/tenants'
+import { DAY_MS, HOUR_MS } from '../../core/clock'
 import type { Subscription } from '../tables'
-import { CANCEL_ORPHANED_JOB, LIFECYCLE_JOB, REPRICE_JOB } from './job-kinds'
-import { hasEnded, isOver } from './transitions'
-
-type TenantRef = Pick<Tenant, 'tenant'>
+import { isOver } from './transitions'
 
 /** How long, in ms, a subscription stays pending after its last change. */
 const CHECKOUT_ABANDONED_AFTER_MS = DAY_MS
@@ -58,55 +52,4 @@ export function nextCheckAt(row: Subscription, grace: number, lastCheckAt: numbe
     (at) => at !== undefined,
   )
   return times.length ? Math.min(...times) : undefined
-}
-
-const orderingKeyOf = (subscription: string) => `${LIFECYCLE_JOB} ${subscription}`
-
-/** Replaces the queued lifecycle job of a subscription by one for its current state. */
-export async function scheduleLifecycle(tx: Tx, ctx: TenantRef, row: Subscription) {
-  const orderingKey = orderingKeyOf(row._id)
-  // The job reads the setting of the grace period, and tells the provider what has lapsed.
-  const isImmediate = row.status === 'past_due' || row.status === 'lapsed'
-  const at = isImmediate ? now() : nextCheckAt(row, 0, now())
-  const payload: LifecyclePayload = { subscription: row._id, asked: now() }
-  if (at === undefined) await deleteQueued(tx, orderingKey)
-  else await replaceQueued(ctx, tx, { kind: LIFECYCLE_JOB, orderingKey, payload, at })
-}
-
-/** Has the provider asked again at once about a subscription that may come into force now. */
-export async function scheduleCheck(tx: Tx, ctx: TenantRef, { _id }: Subscription) {
-  const payload: LifecyclePayload = { subscription: _id, asked: 0 }
-  await replaceQueued(ctx, tx, { kind: LIFECYCLE_JOB, orderingKey: orderingKeyOf(_id), payload, at: now() })
-}
-
-/** Replaces the queued lifecycle job if the change of the subscription may require an earlier one. */
-export async function rescheduleLifecycle(tx: Tx, ctx: TenantRef, before: Subscription, after: Subscription) {
-  if (hasEnded(after)) return
-  const isNewlyLinked = isLinked(after) && !isLinked(before)
-  const isNewlyPastDue = after.pastDueSince !== null && after.pastDueSince !== before.pastDueSince
-  const isRenewed = after.currentPeriodEnd !== before.currentPeriodEnd
-  const isEndScheduled = after.cancelAtPeriodEnd && (isRenewed || !before.cancelAtPeriodEnd)
-  // An abandoned checkout is no longer watched.
-  const isRevived = before.status === 'abandoned' && (after.status !== 'abandoned' || after.conflict !== null)
-  if (isNewlyLinked || isNewlyPastDue || isEndScheduled || isRevived) await scheduleLifecycle(tx, ctx, after)
-}
-
-/** Queues a job that sends the full price to the provider when the discount ends. */
-export async function scheduleBenefitEnd(tx: Tx, ctx: TenantRef, { _id, couponBenefitEndsAt }: Subscription) {
-  if (!couponBenefitEndsAt) return
-  await enqueue(ctx, tx, { kind: REPRICE_JOB, payload: { subscription: _id }, at: Date.parse(couponBenefitEndsAt) + 1 })
-}
-
-/** Queues a job that cancels a checkout or a subscription at the provider that is not, or no longer, used. */
-export async function scheduleProviderCancel(
-  tx: Tx,
-  ctx: TenantRef,
-  subscription: string,
-  link: ProviderLink,
-  at?: number,
-) {
-  if (!isLinked(link)) return
-  const { providerKind, providerSourceId, externalSubscriptionId, externalCheckoutId } = link
-  const payload = { subscription, providerKind, providerSourceId, externalSubscriptionId, externalCheckoutId }
-  await enqueue(ctx, tx, { kind: CANCEL_ORPHANED_JOB, payload, at })
 }

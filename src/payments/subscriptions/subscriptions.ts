@@ -19,9 +19,10 @@ import { filterByParameter } from '../list-filter'
 import { toAdminPlan } from '../plans'
 import type { NewSubscription } from '../shapes'
 import { plans, type Subscription, subscriptions } from '../tables'
+import { carryOut } from './effect-executor'
+import { statusEventOf } from './follow-ups'
 import { getActivePlan, insertPending, newSubscription, withCoupon } from './new-subscription'
 import { toSubscription } from './serializer'
-import { emitStatusChange } from './subscription-events'
 import { ACTIVE_STATUSES, isOver, SHOWN_STATUSES, type Status, shownStatus, storedStatuses } from './transitions'
 
 const { _id, status, planId, billableEntityType, billableEntityId, currentPeriodEnd, created, updated } = subscriptions
@@ -120,7 +121,7 @@ export async function create(ctx: Ctx, input: NewSubscription) {
     const { couponCode } = input
     const row = couponCode ? withCoupon(fresh, await requireRedeemableByCode(tx, couponCode, fresh)) : fresh
     await insertPending(tx, ctx, row)
-    await emitStatusChange(ctx, tx, undefined, row, ctx.actor.user)
+    await carryOut(tx, ctx, statusEventOf(undefined, row, ctx.actor.user))
     return toSubscription(row)
   })
 }

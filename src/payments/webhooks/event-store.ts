@@ -1,18 +1,18 @@
 import { and, eq, sql } from 'drizzle-orm'
+import { resolveAllOfKind } from '../../connections/resolver'
 import { now, toIsoString } from '../../core/clock'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { RateLimiter } from '../../core/rate-limiter'
 import { emit } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'
-import { createRowWriter, prepareQuery } from '../../storage/prepared-statements'
+import { createRowWriter, prepareFirst } from '../../storage/prepared-statements'
 import type { Tenant } from '../../tenancy/tenants'
 import { providerOf } from '../providers'
 import type { ProviderEvent, ProviderKind } from '../providers/provider'
 import { type ProviderEventRow, providerEvents } from '../tables'
 import { applyEvent, type EventResult } from './event-handler'
 import { nextRetryAt, scheduleRetry } from './retry-schedule'
-import { connectionsSharingSecret } from './senders'
 import type { ProviderEventReceipt } from './shapes'
 
 type TenantRef = Pick<Tenant, 'tenant'>
@@ -33,28 +33,16 @@ export async function storeAndApply(
   const fresh: ProviderEventRow = {
     ...{ _id: Bun.randomUUIDv7(), providerKind: kind, eventId: event.id, type: event.type, source, body },
     ...{ occurredAt: event.occurredAt, externalSubscriptionId: event.externalSubscriptionId ?? null },
-    ...{
-      status: 'received',
-      subscriptionId: null,
-      outcome: null,
-      attempts: 0,
-      nextAt: null,
-      created: time,
-      updated: time,
-    },
+    ...{ status: 'received', subscriptionId: null, outcome: null, attempts: 0, nextAt: null },
+    ...{ created: time, updated: time },
   }
   const senders = await connectionsSharingSecret(ctx, kind, source)
   try {
     const status = await ctx.write(async (tx) => {
-      const [before] = await selectByEventId(tx, { kind, event: event.id })
+      const before = await findByEventId(tx, { kind, event: event.id })
       if (before && before.status !== 'failed') return 'duplicate'
-      const row = await saveResult(
-        tx,
-        ctx,
-        before ?? fresh,
-        await applyEvent(tx, ctx, before ?? fresh, event, senders),
-        !before,
-      )
+      const result = await applyEvent(tx, ctx, before ?? fresh, event, senders)
+      const row = await saveResult(tx, ctx, before ?? fresh, result, !before)
       if (row.status === 'failed') await reportFailure(tx, ctx, row)
       return row.status as ProviderEventReceipt['status']
     })
@@ -62,24 +50,31 @@ export async function storeAndApply(
   } catch (error) {
     if (isTransient(error)) throw error
     await ctx.write(async (tx) => {
-      const [before] = await selectByEventId(tx, { kind, event: event.id })
+      const before = await findByEventId(tx, { kind, event: event.id })
       await saveFailure(tx, ctx, before ?? fresh, error, !before)
     })
     throw error
   }
 }
 
-const selectByEventId = prepareQuery((tx) =>
-  tx
-    .select()
-    .from(providerEvents)
-    .where(
-      and(
-        eq(providerEvents.providerKind, sql.placeholder('kind')),
-        eq(providerEvents.eventId, sql.placeholder('event')),
-      ),
-    ),
-)
+/**
+ * Returns the ids of the connections that may have sent an event: the one that verified it, and those that share a webhook
+ * secret with it, such as a new connection for the same endpoint of the provider.
+ */
+async function connectionsSharingSecret(tenant: Tenant, kind: ProviderKind, verifiedBy: string | null) {
+  const all = await resolveAllOfKind(tenant, kind)
+  const { webhookSecrets } = providerOf(kind)
+  const verifier = all.find(({ _id }) => _id === verifiedBy)
+  const secrets = new Set(verifier ? webhookSecrets(verifier) : [])
+  const sharing = all.filter((connection) => webhookSecrets(connection).some((secret) => secrets.has(secret)))
+  return new Set([...(verifiedBy ? [verifiedBy] : []), ...sharing.map(({ _id }) => _id)])
+}
+
+const findByEventId = prepareFirst((tx) => {
+  const { providerKind, eventId } = providerEvents
+  const hasId = and(eq(providerKind, sql.placeholder('kind')), eq(eventId, sql.placeholder('event')))
+  return tx.select().from(providerEvents).where(hasId)
+})
 const eventRows = createRowWriter(providerEvents)
 
 /** Applies a stored event again, whatever its status is. @throws 503 when the database is busy */
@@ -99,9 +94,16 @@ export async function reapply(ctx: Tenant, row: ProviderEventRow): Promise<Provi
 /** Returns whether the error is temporary, so that the provider should send the event again. */
 const isTransient = (error: unknown) => error instanceof Problem && error.status === 503
 
-async function saveResult(tx: Tx, ctx: TenantRef, before: ProviderEventRow, effect: EventResult, isNew: boolean) {
-  const nextAt = effect.status === 'parked' ? (nextRetryAt(before) ?? null) : null
-  const row = { ...before, ...effect, nextAt, attempts: before.attempts + 1, updated: toIsoString(now()) }
+async function saveResult(
+  tx: Tx,
+  ctx: TenantRef,
+  before: ProviderEventRow,
+  result: EventResult,
+  isNew: boolean,
+  isRetried = result.status === 'parked',
+) {
+  const nextAt = isRetried ? (nextRetryAt(before) ?? null) : null
+  const row = { ...before, ...result, nextAt, attempts: before.attempts + 1, updated: toIsoString(now()) }
   await eventRows[isNew ? 'insert' : 'update'](tx, row)
   if (nextAt !== null) await scheduleRetry(tx, ctx, nextAt)
   return row
@@ -109,20 +111,10 @@ async function saveResult(tx: Tx, ctx: TenantRef, before: ProviderEventRow, effe
 
 /** Stores a failed event, which is retried, because the cause is a fault of ours. Reports its first failure. */
 async function saveFailure(tx: Tx, ctx: TenantRef, before: ProviderEventRow, error: unknown, isNew: boolean) {
-  const { providerKind, eventId, type, attempts } = before
+  const { providerKind, eventId, type, attempts, subscriptionId } = before
   logError('WEBHOOK_FAILED', { tenant: ctx.tenant, provider: providerKind, event: eventId, type, cause: error })
-  const nextAt = nextRetryAt(before) ?? null
   const outcome = 'The event could not be applied. See the server log.'
-  const row: ProviderEventRow = {
-    ...before,
-    status: 'failed',
-    outcome,
-    nextAt,
-    attempts: attempts + 1,
-    updated: toIsoString(now()),
-  }
-  await eventRows[isNew ? 'insert' : 'update'](tx, row)
-  if (nextAt !== null) await scheduleRetry(tx, ctx, nextAt)
+  const row = await saveResult(tx, ctx, before, { status: 'failed', subscriptionId, outcome }, isNew, true)
   if (!attempts) await reportFailure(tx, ctx, row)
   return row
 }

@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS, now } from '../../core/clock'
 import { enqueue, listQueued } from '../../jobs/queue'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import type { ProviderKind } from '../providers/provider'
+import type { Action } from '../subscriptions/effects'
 import { type ProviderEventRow, providerEvents } from '../tables'
 
 export const RETRY_EVENTS_JOB = 'payments-inbox'
@@ -31,11 +31,11 @@ export async function scheduleRetry(tx: Tx, ctx: Pick<Tenant, 'tenant'>, at: num
 }
 
 /** Retries the parked events of a provider's subscription, which has become known. */
-export async function retryParkedEvents(tx: Tx, ctx: Pick<Tenant, 'tenant'>, kind: ProviderKind, external: string) {
+export const retryParkedEvents: Action<'retry parked events'> = async (tx, ctx, effect) => {
   const isParkedForSubscription = and(
     eq(status, 'parked'),
-    eq(externalSubscriptionId, external),
-    eq(providerKind, kind),
+    eq(externalSubscriptionId, effect.externalSubscriptionId),
+    eq(providerKind, effect.providerKind),
   )
   const woken = await tx.update(providerEvents).set({ nextAt: now() }).where(isParkedForSubscription).returning({ _id })
   if (woken.length) await scheduleRetry(tx, ctx, now())

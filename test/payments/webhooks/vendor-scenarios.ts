@@ -1,6 +1,17 @@
 import { expect } from 'bun:test'
-import { moveClock } from '../../../src/core/clock'
-import type { ProviderKind, Subscription } from '../../../src/payments/tables'
+import { eq, sql } from 'drizzle-orm'
+import { moveClock, now } from '../../../src/core/clock'
+import { events } from '../../../src/jobs/tables'
+import { providerOf } from '../../../src/payments/providers'
+import { decide } from '../../../src/payments/subscriptions/decision'
+import type { Effect } from '../../../src/payments/subscriptions/effects'
+import {
+  type ProviderEventRow,
+  type ProviderKind,
+  providerEvents,
+  type Subscription,
+} from '../../../src/payments/tables'
+import { effectiveMeaning, toTransitionInput } from '../../../src/payments/webhooks/event-handler'
 import { createPendingSubscription, findSubscription, invoicesOf, type TenantFixture } from './webhook-fixtures'
 
 const DAY = 86_400
@@ -67,4 +78,58 @@ export async function playScenario<Sent, Shapes>(
   expect(await findSubscription(testTenant, row)).toMatchObject(fields)
   const stored = (await invoicesOf(testTenant, row)).map(([, ...rest]) => rest.join(' '))
   if (invoices) expect(stored.sort()).toEqual(invoices.map((one) => one.join(' ')).sort())
+  await expectSameDecisions(testTenant, row)
+}
+
+/** Expects that decisions alone, without a database, make the same of a subscription, its invoices and its events. */
+async function expectSameDecisions(testTenant: TenantFixture, before: Subscription) {
+  const { db } = testTenant.tenant
+  const { subscriptionId, _id } = providerEvents
+  const rows = await db.select().from(providerEvents).where(eq(subscriptionId, before._id)).orderBy(_id)
+  const { subscription, invoices, eventNames } = decideAll(before, rows)
+  const { updated } = subscription
+  expect(subscription).toEqual({ ...(await findSubscription(testTenant, before)), updated })
+  const stored = await invoicesOf(testTenant, before)
+  expect(invoices).toEqual(stored.map((one) => one.join(' ')).sort())
+  const isOfSubscription = sql`${events.kind} = 'subscription' and ${events.metadata} like ${`%"${before._id}"%`}`
+  const emitted = await db.select().from(events).where(isOfSubscription).orderBy(events.seq)
+  expect(eventNames).toEqual(emitted.map(({ eventName }) => eventName))
+}
+
+/** Returns what decisions make of a subscription when these events come, one after the other. */
+function decideAll(before: Subscription, rows: ProviderEventRow[]) {
+  let subscription = before
+  const effects: Effect[] = []
+  for (const row of rows.filter(({ outcome }) => outcome !== 'The checkout of this event is obsolete.')) {
+    const event = providerOf(row.providerKind).parseEvent(new TextEncoder().encode(row.body))
+    const meaning = effectiveMeaning(subscription, event)
+    const input = { ...toTransitionInput(subscription, row, event, new Set([row.source!])), meaning }
+    const isOwner = event.externalSubscriptionId === subscription.externalSubscriptionId
+    const facts = { time: now(), others: [], ...(isOwner && { owner: subscription }) }
+    const decision = decide(subscription, input, facts)
+    subscription = decision.next
+    effects.push(...decision.effects)
+  }
+  const invoices = listInvoices(effects)
+  const eventNames = effects.flatMap((effect) => (effect.kind === 'emit event' ? effect.eventName : []))
+  return { subscription, invoices, eventNames }
+}
+
+/** Returns the provider id, status, amount and currency of the invoices that effects save. */
+function listInvoices(effects: Effect[]) {
+  const saved = new Map<string, Extract<Effect, { kind: 'save invoice' }>['invoice']>()
+  for (const effect of effects)
+    if (effect.kind === 'save invoice') {
+      const { externalInvoiceId: id, status } = effect.invoice
+      const known = saved.get(id)
+      if (!known || (known.status === 'open' && status !== 'open')) saved.set(id, effect.invoice)
+    } else if (effect.kind === 'void placeholder invoices') {
+      const { isPlaceholderInvoice } = providerOf(effect.providerKind)
+      for (const [id, invoice] of saved)
+        if (invoice.status === 'open' && isPlaceholderInvoice?.(id, effect.subscription))
+          saved.set(id, { ...invoice, status: 'void' })
+    }
+  return [...saved]
+    .map(([id, { status, amount, currency }]) => [id, status, amount, currency.toUpperCase()].join(' '))
+    .sort()
 }

@@ -39,13 +39,10 @@ export const createDelivery =
 
 let entities = 0
 
-/** Creates a pending subscription of a new entity. */
-export async function createPendingSubscription(
-  { tenant }: Pick<TenantFixture, 'tenant'>,
-  more: Partial<Subscription> = {},
-): Promise<Subscription> {
+/** Returns a pending subscription of a new entity, which is not stored. */
+export function pendingSubscription(more: Partial<Subscription> = {}): Subscription {
   const time = toIsoString(now())
-  const row: Subscription = {
+  return {
     ...{
       _id: Bun.randomUUIDv7(),
       planId: Bun.randomUUIDv7(),
@@ -62,6 +59,14 @@ export async function createPendingSubscription(
     ...{ pause: null, conflict: null, endedBy: null, periodAnchor: null },
     ...more,
   }
+}
+
+/** Creates a pending subscription of a new entity. */
+export async function createPendingSubscription(
+  { tenant }: Pick<TenantFixture, 'tenant'>,
+  more: Partial<Subscription> = {},
+): Promise<Subscription> {
+  const row = pendingSubscription(more)
   await tenant.write((tx) => tx.insert(subscriptions).values(row))
   return row
 }
