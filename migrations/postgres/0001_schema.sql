@@ -371,15 +371,6 @@ create table entity_index (
   primary key (tenant_id, field, path, value, created, entity)
 );
 
--- While entities of earlier versions are stored anew in the background: of those up to `upto`, those up to `done` are.
-create table entity_compaction (
-  tenant_id uuid not null default current_setting('app.tenant')::uuid,
-  name text collate "C" not null,
-  done bigint not null,
-  upto bigint not null,
-  primary key (tenant_id, name)
-);
-
 -- What blueprints with a history keep of earlier states of their entities. Each row names the one before it of its entity.
 create table entity_versions (
   tenant_id uuid not null default current_setting('app.tenant')::uuid,

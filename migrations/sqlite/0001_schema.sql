@@ -309,13 +309,6 @@ create table entity_index (
   primary key (field, path, value, created, entity)
 ) strict, without rowid;
 
--- While entities of earlier versions are stored anew in the background: of those up to `upto`, those up to `done` are.
-create table entity_compaction (
-  name text primary key not null,
-  done integer not null,
-  upto integer not null
-) strict, without rowid;
-
 -- What blueprints with a history keep of earlier states of their entities. Each row names the one before it of its entity.
 create table entity_versions (
   seq integer not null primary key,
