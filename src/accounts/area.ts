@@ -3,7 +3,6 @@ import { credentialTables } from '../backups/credential-tables'
 import { defineArea } from '../jobs/area'
 import { useMeasures } from '../limits/quota-use'
 import { settingsShapes, toShapes } from '../platform/settings/tenant-settings'
-import { upgradeAddressKeys } from './address-upgrade'
 import { authSettings } from './auth-settings'
 import * as emailSignIns from './email-signin/request'
 import { emailSignInRoutes } from './email-signin/routes'
@@ -65,7 +64,6 @@ export const accounts = defineArea({
     'expired e-mail changes': emailChanges.removeExpired,
     'expired e-mail sign-ins': emailSignIns.removeExpired,
     'old mails': mails.removeOld,
-    'e-mail addresses of earlier versions': upgradeAddressKeys,
   },
   provides: [
     settingsShapes.provide(toShapes(authSettings, workspaceSettings)),

@@ -69,11 +69,7 @@ export const sessionKeys = sqliteTable(
     created: timestamp().notNull(),
     expires: timestamp().notNull(),
   },
-  (table) => [
-    index('keys_of_session').on(table.session),
-    index('keys_of_parent').on(table.parent),
-    index('keys_by_expiry').on(table.expires),
-  ],
+  (table) => [index('keys_of_session').on(table.session), index('keys_by_expiry').on(table.expires)],
 )
 
 export const apiTokens = sqliteTable(
@@ -95,7 +91,7 @@ export const apiTokens = sqliteTable(
     used: timestamp(),
     expires: timestamp(),
   },
-  (table) => [index('tokens_of_user').on(table.user), index('tokens_of_workspace').on(table.workspace)],
+  (table) => [index('tokens_of_user').on(table.user)],
 )
 
 export const signinFailures = sqliteTable('signin_failures', {
@@ -122,5 +118,5 @@ export const oneTimeTokens = sqliteTable(
     emailKey: text('email_key'),
     codeExpires: timestamp('code_expires'),
   },
-  (table) => [index('one_time_tokens_of_user').on(table.user), index('one_time_tokens_by_end').on(table.expires)],
+  (table) => [index('one_time_tokens_of_user').on(table.user)],
 )

@@ -2,26 +2,22 @@ import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlit
 import { timestamp } from '../storage/columns'
 import type { RequiredProp } from './shapes'
 
-export const components = sqliteTable(
-  'components',
-  {
-    _id: text().primaryKey(),
-    identifier: text().notNull().unique(),
-    /** The path of its newest build, and the number of all its builds so far. */
-    path: text().notNull(),
-    builds: integer().notNull(),
-    /** The number of characters of its content and its newest build. */
-    size: integer().notNull(),
-    version: integer().notNull(),
-    created: timestamp().notNull(),
-    updated: timestamp().notNull(),
-    componentName: text('component_name').notNull(),
-    description: text().notNull(),
-    requiredProps: text('required_props', { mode: 'json' }).$type<RequiredProp[]>().notNull(),
-    content: text().notNull(),
-  },
-  (table) => [index('components_by_time').on(table.created, table._id)],
-)
+export const components = sqliteTable('components', {
+  _id: text().primaryKey(),
+  identifier: text().notNull().unique(),
+  /** The path of its newest build, and the number of all its builds so far. */
+  path: text().notNull(),
+  builds: integer().notNull(),
+  /** The number of characters of its content and its newest build. */
+  size: integer().notNull(),
+  version: integer().notNull(),
+  created: timestamp().notNull(),
+  updated: timestamp().notNull(),
+  componentName: text('component_name').notNull(),
+  description: text().notNull(),
+  requiredProps: text('required_props', { mode: 'json' }).$type<RequiredProp[]>().notNull(),
+  content: text().notNull(),
+})
 
 /** The newest builds of each component. Earlier ones are kept because open pages refer to them by path. */
 export const builds = sqliteTable(

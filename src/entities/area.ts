@@ -10,7 +10,6 @@ import { closeAllStreams } from './changes/feed'
 import { changeRoutes } from './changes/routes'
 import { removeUnusedTracking } from './changes/tracked-changes'
 import { chartRoutes } from './charts/routes'
-import { compactEntities } from './compaction'
 import { removeOldVersions } from './history/retention'
 import { historyRoutes } from './history/routes'
 import { resumeIndexing } from './indexing/index-builder'
@@ -32,7 +31,6 @@ export const entities = defineArea({
     'unused change tracking': removeUnusedTracking,
     'abandoned imports': undoAllAbandonedImports,
     'unused indexes': retireUnusedIndexes,
-    'entities of earlier versions': compactEntities,
   },
   provides: [
     entityStore.provide({

@@ -64,16 +64,6 @@ export const searchProgress = sqliteTable('search_progress', {
   upto: integer().notNull(),
 })
 
-/**
- * While entities of earlier versions are stored anew, in the background: of those up to number `upto`, those up to `done`
- * are.
- */
-export const entityCompaction = sqliteTable('entity_compaction', {
-  name: text().primaryKey(),
-  done: integer().notNull(),
-  upto: integer().notNull(),
-})
-
 /** A row for each value by which an entity can be found, in the order in which queries read them. */
 export const entityIndex = sqliteTable(
   'entity_index',

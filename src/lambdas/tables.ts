@@ -3,27 +3,23 @@ import { timestamp } from '../storage/columns'
 import type { LogLine } from './sandbox/protocol'
 
 /** Lambdas, without their code. */
-export const lambdas = sqliteTable(
-  'lambdas',
-  {
-    _id: text().primaryKey(),
-    name: text().notNull(),
-    description: text().notNull(),
-    /** The current version of its code, and a revision that grows with every change. */
-    version: integer().notNull(),
-    revision: integer().notNull(),
-    /** The length of its code in characters. */
-    size: integer().notNull(),
-    timeoutMs: integer('timeout_ms').notNull(),
-    memoryMb: integer('memory_mb').notNull(),
-    /** The names of its variables; the values are in the vault. */
-    env: text({ mode: 'json' }).$type<string[]>().notNull(),
-    serviceRole: text('service_role'),
-    created: timestamp().notNull(),
-    updated: timestamp().notNull(),
-  },
-  (table) => [index('lambdas_by_time').on(table.created, table._id)],
-)
+export const lambdas = sqliteTable('lambdas', {
+  _id: text().primaryKey(),
+  name: text().notNull(),
+  description: text().notNull(),
+  /** The current version of its code, and a revision that grows with every change. */
+  version: integer().notNull(),
+  revision: integer().notNull(),
+  /** The length of its code in characters. */
+  size: integer().notNull(),
+  timeoutMs: integer('timeout_ms').notNull(),
+  memoryMb: integer('memory_mb').notNull(),
+  /** The names of its variables; the values are in the vault. */
+  env: text({ mode: 'json' }).$type<string[]>().notNull(),
+  serviceRole: text('service_role'),
+  created: timestamp().notNull(),
+  updated: timestamp().notNull(),
+})
 
 /** The code of lambdas, by version. */
 export const versions = sqliteTable(

@@ -28,56 +28,45 @@ export type Conflict = { subscriptionId: string; since: string }
 export const VARYING_CHECKOUT_AMOUNT = -1
 
 /** Plans to subscribe to. Prices are in minor units. */
-export const plans = sqliteTable(
-  'plans',
-  {
-    _id: text().primaryKey(),
-    name: text().notNull(),
-    description: text().notNull(),
-    monthlyPrice: integer('monthly_price'),
-    yearlyPrice: integer('yearly_price'),
-    currency: text().notNull(),
-    /** Whether an admin sets the price of each subscription. */
-    dynamic: integer({ mode: 'boolean' }).notNull(),
-    isActive: integer('is_active', { mode: 'boolean' }).notNull(),
-    features: text({ mode: 'json' }).$type<string[]>().notNull(),
-    sortOrder: integer('sort_order').notNull(),
-    limits: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
-    metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
-    externalIds: text('external_ids', { mode: 'json' }).$type<Partial<Record<ProviderKind, ExternalIds>>>().notNull(),
-    created: timestamp().notNull(),
-    updated: timestamp().notNull(),
-  },
-  ({ isActive, sortOrder, monthlyPrice, created, _id }) => [
-    index('plans_by_order').on(isActive, sortOrder, monthlyPrice),
-    index('plans_by_time').on(created, _id),
-  ],
-)
+export const plans = sqliteTable('plans', {
+  _id: text().primaryKey(),
+  name: text().notNull(),
+  description: text().notNull(),
+  monthlyPrice: integer('monthly_price'),
+  yearlyPrice: integer('yearly_price'),
+  currency: text().notNull(),
+  /** Whether an admin sets the price of each subscription. */
+  dynamic: integer({ mode: 'boolean' }).notNull(),
+  isActive: integer('is_active', { mode: 'boolean' }).notNull(),
+  features: text({ mode: 'json' }).$type<string[]>().notNull(),
+  sortOrder: integer('sort_order').notNull(),
+  limits: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
+  metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
+  externalIds: text('external_ids', { mode: 'json' }).$type<Partial<Record<ProviderKind, ExternalIds>>>().notNull(),
+  created: timestamp().notNull(),
+  updated: timestamp().notNull(),
+})
 export type Plan = typeof plans.$inferSelect
 
-export const coupons = sqliteTable(
-  'coupons',
-  {
-    _id: text().primaryKey(),
-    code: text().notNull(),
-    /** The normalized code, for comparisons. */
-    codeKey: text('code_key').notNull().unique(),
-    discount: text({ mode: 'json' }).$type<Discount>().notNull(),
-    /** The currency of a fixed discount, which applies only to prices in it. */
-    currency: text(),
-    maxRedemptions: integer('max_redemptions'),
-    currentRedemptions: integer('current_redemptions').notNull(),
-    validFrom: timestamp('valid_from'),
-    validUntil: timestamp('valid_until'),
-    /** How long the discount lasts after its redemption; null: forever. */
-    benefit: text({ mode: 'json' }).$type<Span>(),
-    applicablePlanIds: text('applicable_plan_ids', { mode: 'json' }).$type<string[]>().notNull(),
-    isActive: integer('is_active', { mode: 'boolean' }).notNull(),
-    created: timestamp().notNull(),
-    updated: timestamp().notNull(),
-  },
-  ({ created, _id }) => [index('coupons_by_time').on(created, _id)],
-)
+export const coupons = sqliteTable('coupons', {
+  _id: text().primaryKey(),
+  code: text().notNull(),
+  /** The normalized code, for comparisons. */
+  codeKey: text('code_key').notNull().unique(),
+  discount: text({ mode: 'json' }).$type<Discount>().notNull(),
+  /** The currency of a fixed discount, which applies only to prices in it. */
+  currency: text(),
+  maxRedemptions: integer('max_redemptions'),
+  currentRedemptions: integer('current_redemptions').notNull(),
+  validFrom: timestamp('valid_from'),
+  validUntil: timestamp('valid_until'),
+  /** How long the discount lasts after its redemption; null: forever. */
+  benefit: text({ mode: 'json' }).$type<Span>(),
+  applicablePlanIds: text('applicable_plan_ids', { mode: 'json' }).$type<string[]>().notNull(),
+  isActive: integer('is_active', { mode: 'boolean' }).notNull(),
+  created: timestamp().notNull(),
+  updated: timestamp().notNull(),
+})
 export type Coupon = typeof coupons.$inferSelect
 
 /**

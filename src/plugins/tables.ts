@@ -14,30 +14,26 @@ export type EventSubscription = {
 }
 
 /** Plugins. Their secrets are in the vault. */
-export const plugins = sqliteTable(
-  'plugins',
-  {
-    _id: text().primaryKey(),
-    name: text().notNull().unique(),
-    description: text().notNull(),
-    manifestUrl: text('manifest_url'),
-    /** Requests to `/api/<apiPath>/…` are forwarded to `proxyUrl`. */
-    apiPath: text('api_path').unique(),
-    proxyUrl: text('proxy_url'),
-    subscribedEvents: text('subscribed_events', { mode: 'json' }).$type<EventSubscription[]>().notNull(),
-    active: integer({ mode: 'boolean' }).notNull(),
-    /** The id of its service account. */
-    account: text().unique(),
-    /** When the former secret stops signing. */
-    formerUntil: timestamp('former_until'),
-    lastError: text('last_error'),
-    failed: timestamp(),
-    succeeded: timestamp(),
-    created: timestamp().notNull(),
-    updated: timestamp().notNull(),
-  },
-  ({ created, _id }) => [index('plugins_by_time').on(created, _id)],
-)
+export const plugins = sqliteTable('plugins', {
+  _id: text().primaryKey(),
+  name: text().notNull().unique(),
+  description: text().notNull(),
+  manifestUrl: text('manifest_url'),
+  /** Requests to `/api/<apiPath>/…` are forwarded to `proxyUrl`. */
+  apiPath: text('api_path').unique(),
+  proxyUrl: text('proxy_url'),
+  subscribedEvents: text('subscribed_events', { mode: 'json' }).$type<EventSubscription[]>().notNull(),
+  active: integer({ mode: 'boolean' }).notNull(),
+  /** The id of its service account. */
+  account: text().unique(),
+  /** When the former secret stops signing. */
+  formerUntil: timestamp('former_until'),
+  lastError: text('last_error'),
+  failed: timestamp(),
+  succeeded: timestamp(),
+  created: timestamp().notNull(),
+  updated: timestamp().notNull(),
+})
 
 /** Events sent to plugins, and their answers. Housekeeping removes the rows of removed plugins. */
 export const deliveries = sqliteTable(

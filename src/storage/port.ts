@@ -141,13 +141,11 @@ export type DatabaseLocation = {
 /**
  * All migrations in order, which never change: a database's version is how many of them it has run. `rewriting` has the
  * numbers of those that rewrite data, before which a file is copied. `withoutAlterColumn` has what an SQLite that cannot
- * alter a column, such as that of macOS, runs in the place of a migration. `schema` is what the first `version`
- * migrations of SQLite lead to: a new file gets it at once.
+ * alter a column, such as that of macOS, runs in the place of a migration.
  */
 export type Migrations = {
   sqlite: string[]
   postgres: string[]
-  schema?: { sql: string; version: number }
   rewriting?: number[]
   withoutAlterColumn?: ReadonlyMap<string, string>
 }

@@ -12,12 +12,7 @@ setDefaultTimeout(60_000)
 
 const current = tenantMigrations.sqlite.length
 
-/** Makes a database look as if it lacked the last migration. */
-function takeBack(at: string, tenant: string) {
-  const database = new Database(join(at, 'tenants', tenant, 'data.db'))
-  database.run(`pragma user_version = ${current - 1}`)
-  database.close()
-}
+const laterVersion = [process.execPath, join(import.meta.dir, 'later-version.ts')]
 
 const readSchemaVersion = (at: string, tenant: string) => {
   const database = new Database(join(at, 'tenants', tenant, 'data.db'))
@@ -35,30 +30,36 @@ const readRecorded = (at: string) => {
 
 test('upgrade --check tells what each tenant needs, and refuses a database of a newer version', async () => {
   const at = { at: createTempFolder() }
+  const later = { ...at, program: laterVersion }
   await createTenantByCli(at, 'acme')
   await createTenantByCli(at, 'newer')
   const same = await runAtoll('upgrade --check --json', at)
   expect(same).toMatchObject({ code: 0, json: { schemaVersion: current, problems: [] } })
-  takeBack(at.at, 'acme')
   const database = new Database(join(at.at, 'tenants/newer/data.db'))
-  database.run(`pragma user_version = ${current + 1}`)
+  database.run(`pragma user_version = ${current + 2}`)
   database.close()
-  const { code, json } = await runAtoll('upgrade --check --json', at)
+  const { code, json } = await runAtoll('upgrade --check --json', later)
   expect([code, json.tenants]).toEqual([
     1,
     [
       expect.objectContaining({
-        tenant: 'acme',
-        schemaVersion: current - 1,
-        pending: 1,
-        rewrites: !!tenantMigrations.rewriting?.includes(current),
-        problem: null,
+        ...{ tenant: 'acme', schemaVersion: current, pending: 1, rewrites: false, problem: null },
       }),
       expect.objectContaining({ tenant: 'newer', problem: expect.stringContaining('is newer than this release') }),
     ],
   ])
-  expect(readSchemaVersion(at.at, 'acme')).toBe(current - 1)
-  expect((await runAtoll('upgrade --check', at)).out).toMatch(/1 of 2 tenants would be upgraded.*\nacme +schema/)
+  expect(readSchemaVersion(at.at, 'acme')).toBe(current)
+  expect((await runAtoll('upgrade --check', later)).out).toMatch(/1 of 2 tenants would be upgraded.*\nacme +schema/)
+})
+
+test('a later version brings the databases of this one up to date, which this one then refuses', async () => {
+  const at = { at: createTempFolder() }
+  await createTenantByCli(at, 'acme')
+  const migrated = await runAtoll('migrate --json', { ...at, program: laterVersion })
+  expect([migrated.code, migrated.json]).toEqual([0, [{ tenant: 'acme' }]])
+  expect(readSchemaVersion(at.at, 'acme')).toBe(current + 1)
+  const earlier = await runAtoll('migrate --json', at)
+  expect([earlier.code, earlier.err]).toEqual([1, expect.stringContaining('is newer than this release')])
 })
 
 test('a server brings tenants that nobody uses up to date in the background, and records each result', async () => {

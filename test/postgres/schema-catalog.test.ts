@@ -100,29 +100,4 @@ describe.skipIf(!databaseUrl)('the schema of a bucket', () => {
     expect(role).toEqual({ rolsuper: false, rolbypassrls: false, rolcanlogin: false })
     await engine.close()
   })
-
-  test('a bucket without change capture gets it when it is opened', async () => {
-    const place = { tenant: 'a', file: '', identity: crypto.randomUUID(), bucket: 'older' }
-    const before = postgres()
-    const older = { ...tenantMigrations, postgres: tenantMigrations.postgres.slice(0, -1) }
-    await (await before.open(place, older)).close()
-    await before.close()
-    await queryDatabase(
-      databaseUrl!,
-      `alter table older.tenant_lock drop column followed; drop table older.changed_rows;
-       drop function older.note_change() cascade`,
-    )
-    const engine = postgres()
-    const database = await engine.open(place, tenantMigrations)
-    const bulk = await engine.openTenantCopy(place, tenantMigrations)
-    await bulk.captureChanges()
-    await database.transaction(
-      async ({ query }) => void (await query("insert into versions (topic, version) values ('a', 1)")),
-    )
-    expect(await bulk.readSnapshot(({ query }) => query('select name, key from changed_rows'))).toEqual([
-      ['versions', '["a"]'],
-    ])
-    await bulk.close()
-    await engine.close()
-  })
 })

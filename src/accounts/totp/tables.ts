@@ -1,4 +1,4 @@
-import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { users } from '../tables'
 
 /** Second factors. Their secrets are in the vault. */
@@ -16,10 +16,10 @@ export const totp = sqliteTable('totp', {
 export const recoveryCodes = sqliteTable(
   'recovery_codes',
   {
-    hash: text().primaryKey(),
     user: text()
       .notNull()
       .references(() => users._id, { onDelete: 'cascade' }),
+    hash: text().notNull(),
   },
-  (table) => [index('recovery_codes_of_user').on(table.user)],
+  (table) => [primaryKey({ columns: [table.user, table.hash] })],
 )

@@ -30,7 +30,6 @@ export const vectorStores = sqliteTable(
   (table) => [
     unique().on(table.integration, table.scope, table.subject, table.source),
     index('vector_stores_of_subject').on(table.subject),
-    index('vector_stores_by_end').on(table.expires),
   ],
 )
 
@@ -49,10 +48,7 @@ export const knowledgeFiles = sqliteTable(
     ready: integer({ mode: 'boolean' }).notNull(),
     created: timestamp().notNull(),
   },
-  (table) => [
-    index('knowledge_files_of_store').on(table.store, table.ready, table._id),
-    index('knowledge_files_unready').on(table.ready, table.created),
-  ],
+  (table) => [index('knowledge_files_of_store').on(table.store, table.ready, table._id)],
 )
 
 /** The parts of files that the search finds. */

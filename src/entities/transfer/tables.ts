@@ -1,17 +1,13 @@
-import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 /** Atomic imports that have not been committed. */
-export const imports = sqliteTable(
-  'imports',
-  {
-    /** The id of the process, and of the import. */
-    _id: text().primaryKey(),
-    blueprint: text().notNull(),
-    /** Until when the import counts as running (ms). */
-    busy: integer().notNull(),
-  },
-  (table) => [index('imports_of_blueprint').on(table.blueprint)],
-)
+export const imports = sqliteTable('imports', {
+  /** The id of the process, and of the import. */
+  _id: text().primaryKey(),
+  blueprint: text().notNull(),
+  /** Until when the import counts as running (ms). */
+  busy: integer().notNull(),
+})
 
 /** The entities that an atomic import has created or changed. */
 export const importUndo = sqliteTable(

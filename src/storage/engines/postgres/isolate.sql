@@ -4,12 +4,10 @@ create table if not exists tenant_lock (
   -- When the tenant was ended, in ms. Its rows are kept, but not served.
   ended bigint,
   -- Where the tenant is now, when it was moved instead of ended.
-  moved text collate "C"
+  moved text collate "C",
+  -- Until when changes are captured.
+  followed timestamptz
 );
-alter table tenant_lock add column if not exists moved text collate "C";
-
--- Until when changes are captured.
-alter table tenant_lock add column if not exists followed timestamptz;
 
 -- The keys of changed rows, while changes are captured.
 create table if not exists changed_rows (

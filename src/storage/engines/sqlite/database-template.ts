@@ -1,12 +1,11 @@
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Migrations } from '../../port'
 import type { OpenFile } from './drivers'
 
 /** Where the header of a file has its `application_id` (https://sqlite.org/fileformat2.html). */
 const APPLICATION_ID_OFFSET = 68
 
-// Each of some 240 tables and indexes takes a page, and a small write changes about ten. With pages of 4,096 bytes, a
+// Each of some 180 tables and indexes takes a page, and a small write changes about ten. With pages of 4,096 bytes, a
 // new tenant takes twice the room, and a commit logs twice as much.
 const PAGE_BYTES = 2_048
 
@@ -21,9 +20,9 @@ export class DatabaseTemplate {
   constructor(private folder: string) {}
 
   /** Creates a database with the mark of its owner, unless there is a file already. */
-  create(connect: OpenFile, path: string, mark: number, migrations: Migrations) {
-    const bytes = this.#bytesByMigrations.get(migrations.sqlite) ?? this.#make(connect, migrations)
-    this.#bytesByMigrations.set(migrations.sqlite, bytes)
+  create(connect: OpenFile, path: string, mark: number, migrations: string[]) {
+    const bytes = this.#bytesByMigrations.get(migrations) ?? this.#make(connect, migrations)
+    this.#bytesByMigrations.set(migrations, bytes)
     bytes.writeUInt32BE(mark, APPLICATION_ID_OFFSET)
     const draft = `${path}.${crypto.randomUUID()}`
     const file = openSync(draft, 'wx', 0o600)
@@ -40,16 +39,14 @@ export class DatabaseTemplate {
     }
   }
 
-  #make(connect: OpenFile, { sqlite: migrations, schema }: Migrations): Buffer {
+  #make(connect: OpenFile, migrations: string[]): Buffer {
     const folder = join(this.folder, `.template-${crypto.randomUUID()}`)
     mkdirSync(folder, { mode: 0o700 })
     try {
       const path = join(folder, 'data.db')
       const connection = connect(path)
       connection.exec(`pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = off; begin`)
-      const isUsable = schema && schema.version <= migrations.length
-      const statements = isUsable ? [schema.sql, ...migrations.slice(schema.version)] : migrations
-      for (const sql of statements) connection.exec(sql)
+      for (const sql of migrations) connection.exec(sql)
       connection.exec(`pragma user_version = ${migrations.length}; commit; vacuum; pragma wal_checkpoint(truncate)`)
       connection.close()
       return readFileSync(path)

@@ -88,7 +88,7 @@ export class Sqlite implements Engine {
     const migrations = toRunnable(await this.#getOpenFile(), all)
     const [path, mark] = [join(folder, file), toMark(identity)]
     if (exists) assertFile(path)
-    else await this.#create(path, mark, migrations)
+    else await this.#create(path, mark, migrations.sqlite)
     const options = { openFile: await this.#getOpenFile(), lockTimeout }
     let reader: CachedConnection | undefined
     let writer: LazyWriter | undefined
@@ -120,7 +120,7 @@ export class Sqlite implements Engine {
   }
 
   /** Creates a database, unless there is one. @throws 404 TENANT_NOT_FOUND when the folder of the file is missing */
-  async #create(path: string, mark: number, migrations: Migrations) {
+  async #create(path: string, mark: number, migrations: string[]) {
     mkdirSync(this.options.folder, { recursive: true, mode: 0o700 })
     if (!existsSync(dirname(path))) notFound('tenant')
     if (!existsSync(path)) this.#template.create(await this.#getOpenFile(), path, mark, migrations)

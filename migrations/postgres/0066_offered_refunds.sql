@@ -1,2 +1,0 @@
--- When admins were told to give a payment back.
-alter table invoices add column refund_offered bigint;

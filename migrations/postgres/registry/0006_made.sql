@@ -1,2 +1,0 @@
-alter table tenants add column made bigint;
-update tenants set made = created;

@@ -1,1 +1,0 @@
-alter table tenants add column outgoing_held bigint;

@@ -1,1 +1,0 @@
-create index entities_by_change on entities (blueprint, updated, created, seq);

@@ -1,1 +1,0 @@
-create index users_by_time on users (created, _id);

@@ -1,2 +1,0 @@
--- Which roles of an invite an admin of the tenant gave. Nobody knows who gave those that were there before.
-alter table invites add column granted_roles text not null default '[]';

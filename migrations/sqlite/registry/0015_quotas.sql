@@ -1,1 +1,0 @@
-alter table tenant_limits add column quotas text not null default '{}';
