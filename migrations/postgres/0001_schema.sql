@@ -81,6 +81,7 @@ create table api_tokens (
   foreign key (tenant_id, "user") references users (tenant_id, _id) on delete cascade
 );
 create index tokens_of_user on api_tokens (tenant_id, "user");
+create index tokens_of_workspace on api_tokens (tenant_id, workspace);
 
 -- Failed sign-ins by account, address and device, which slow the next ones down.
 create table signin_failures (
@@ -131,6 +132,7 @@ create table one_time_tokens (
   foreign key (tenant_id, "user") references users (tenant_id, _id) on delete cascade
 );
 create index one_time_tokens_of_user on one_time_tokens (tenant_id, "user");
+create index one_time_tokens_by_end on one_time_tokens (tenant_id, expires);
 
 -- Verified addresses that were given up: whoever reads mail there can take the change back for a while.
 create table email_changes (
@@ -145,6 +147,8 @@ create table email_changes (
   foreign key (tenant_id, "user") references users (tenant_id, _id) on delete cascade
 );
 create index email_changes_of_user on email_changes (tenant_id, "user");
+create index email_changes_by_key on email_changes (tenant_id, email_key);
+create index email_changes_by_end on email_changes (tenant_id, expires);
 
 -- Second factors. Their secrets are in `sealed`, and the recovery codes are hashes.
 create table totp (
@@ -210,6 +214,7 @@ create table passkey_challenges (
   foreign key (tenant_id, "user") references users (tenant_id, _id) on delete cascade
 );
 create index passkey_challenges_of_user on passkey_challenges (tenant_id, "user");
+create index passkey_challenges_by_end on passkey_challenges (tenant_id, expires);
 
 -- Workspaces
 
@@ -830,6 +835,7 @@ create table integrations (
   target text collate "C" not null,
   primary key (tenant_id, _id)
 );
+create index integrations_by_trigger on integrations (tenant_id, trigger_kind, active, since);
 
 -- Payments
 
@@ -1034,6 +1040,7 @@ create table tool_results (
   created bigint not null,
   primary key (tenant_id, _id)
 );
+create index tool_results_by_age on tool_results (tenant_id, created);
 
 -- `kind` is the work of the model: a completion or an embedding.
 create table ai_usage (
@@ -1088,6 +1095,7 @@ create table vector_stores (
   unique (tenant_id, integration, scope, subject, source)
 );
 create index vector_stores_of_subject on vector_stores (tenant_id, subject);
+create index vector_stores_by_end on vector_stores (tenant_id, expires);
 
 create table knowledge_files (
   tenant_id uuid not null default current_setting('app.tenant')::uuid,
@@ -1102,6 +1110,7 @@ create table knowledge_files (
   primary key (tenant_id, _id)
 );
 create index knowledge_files_of_store on knowledge_files (tenant_id, store, ready, _id);
+create index knowledge_files_unready on knowledge_files (tenant_id, ready, created);
 
 create table knowledge_chunks (
   tenant_id uuid not null default current_setting('app.tenant')::uuid,

@@ -69,6 +69,7 @@ create table api_tokens (
   expires integer
 ) strict, without rowid;
 create index tokens_of_user on api_tokens (user);
+create index tokens_of_workspace on api_tokens (workspace);
 
 -- Failed sign-ins by account, address and device, which slow the next ones down.
 create table signin_failures (
@@ -110,6 +111,7 @@ create table one_time_tokens (
   data text not null
 ) strict, without rowid;
 create index one_time_tokens_of_user on one_time_tokens (user);
+create index one_time_tokens_by_end on one_time_tokens (expires);
 
 -- Verified addresses that were given up: whoever reads mail there can take the change back for a while.
 create table email_changes (
@@ -121,6 +123,8 @@ create table email_changes (
   expires integer not null
 ) strict, without rowid;
 create index email_changes_of_user on email_changes (user);
+create index email_changes_by_key on email_changes (email_key);
+create index email_changes_by_end on email_changes (expires);
 
 -- Second factors. Their secrets are in `sealed`, and the recovery codes are hashes.
 create table totp (
@@ -172,6 +176,7 @@ create table passkey_challenges (
   expires integer not null
 ) strict, without rowid;
 create index passkey_challenges_of_user on passkey_challenges (user);
+create index passkey_challenges_by_end on passkey_challenges (expires);
 
 -- Workspaces
 
@@ -686,6 +691,7 @@ create table integrations (
   "trigger" text not null,
   target text not null
 ) strict, without rowid;
+create index integrations_by_trigger on integrations (trigger_kind, active, since);
 
 -- Payments
 
@@ -871,6 +877,7 @@ create table tool_results (
   content text not null,
   created integer not null
 ) strict, without rowid;
+create index tool_results_by_age on tool_results (created);
 
 -- `kind` is the work of the model: a completion or an embedding.
 create table ai_usage (
@@ -918,6 +925,7 @@ create table vector_stores (
   unique (integration, scope, subject, source)
 ) strict;
 create index vector_stores_of_subject on vector_stores (subject);
+create index vector_stores_by_end on vector_stores (expires);
 
 create table knowledge_files (
   _id text not null primary key,
@@ -930,6 +938,7 @@ create table knowledge_files (
   metadata text not null
 ) strict, without rowid;
 create index knowledge_files_of_store on knowledge_files (store, ready, _id);
+create index knowledge_files_unready on knowledge_files (ready, created);
 
 create table knowledge_chunks (
   number integer not null primary key,

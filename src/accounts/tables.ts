@@ -91,7 +91,7 @@ export const apiTokens = sqliteTable(
     used: timestamp(),
     expires: timestamp(),
   },
-  (table) => [index('tokens_of_user').on(table.user)],
+  (table) => [index('tokens_of_user').on(table.user), index('tokens_of_workspace').on(table.workspace)],
 )
 
 export const signinFailures = sqliteTable('signin_failures', {
@@ -118,5 +118,5 @@ export const oneTimeTokens = sqliteTable(
     emailKey: text('email_key'),
     codeExpires: timestamp('code_expires'),
   },
-  (table) => [index('one_time_tokens_of_user').on(table.user)],
+  (table) => [index('one_time_tokens_of_user').on(table.user), index('one_time_tokens_by_end').on(table.expires)],
 )

@@ -53,11 +53,11 @@ export const messages = sqliteTable(
  * What the client of a turn without a thread need not send back when it has run its tools: the results of server tools,
  * and what only the provider knows. The id is a hash of the user, the integration and the call.
  */
-export const toolResults = sqliteTable('tool_results', {
-  _id: text().primaryKey(),
-  content: text().notNull(),
-  created: timestamp().notNull(),
-})
+export const toolResults = sqliteTable(
+  'tool_results',
+  { _id: text().primaryKey(), content: text().notNull(), created: timestamp().notNull() },
+  ({ created }) => [index('tool_results_by_age').on(created)],
+)
 
 /** The usage of each completion and each embedding, including failed ones. */
 export const usage = sqliteTable(

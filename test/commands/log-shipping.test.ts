@@ -129,6 +129,12 @@ test.concurrent('a killed server loses only writes since its last segment, and a
 test.concurrent('a log goes on after clean stops and kills without a new backup, and a gap in it is refused', async () => {
   const installation = await createInstallation()
   const { at, listSegments, countBackups } = installation
+  const countStored = () => ({
+    generations: new Set(listSegments().map((path) => path.split('/').at(-2))).size,
+    backups: countBackups('acme'),
+  })
+  // A slow first start may back up before the log begins, and once more after that.
+  let stored: ReturnType<typeof countStored> | undefined
   for (const [start, signal] of (['SIGTERM', 'SIGKILL', 'SIGTERM'] as const).entries()) {
     await using server = await startAtoll(at)
     const call = apiCaller(server.url, await signIn(server.url, 'acme'))
@@ -148,9 +154,9 @@ test.concurrent('a log goes on after clean stops and kills without a new backup,
     // What a killed server has not stored any more, the next start stores.
     if (signal === 'SIGKILL') expect((await call('POST', THINGS, { name: `${start}-3` })).status).toBe(201)
     await server.end(signal)
+    stored ??= countStored()
   }
-  const generations = new Set(listSegments().map((path) => path.split('/').at(-2)))
-  expect([generations.size, countBackups('acme')]).toEqual([1, 1])
+  expect(countStored()).toEqual(stored!)
   const all = ['0-1', '0-2', '1-1', '1-2', '1-3', '2-1', '2-2']
   expect((await restoreNames(installation, 'all')).names).toEqual(all)
   const here = { at: at.at, env: { ATOLL_BACKUP_PASSPHRASE: PASSPHRASE }, timeout: RESTORE_TIMEOUT_MS }

@@ -46,7 +46,11 @@ export const emailChanges = sqliteTable(
     created: timestamp().notNull(),
     expires: timestamp().notNull(),
   },
-  (table) => [index('email_changes_of_user').on(table.user)],
+  (table) => [
+    index('email_changes_of_user').on(table.user),
+    index('email_changes_by_key').on(table.emailKey),
+    index('email_changes_by_end').on(table.expires),
+  ],
 )
 
 /** Devices on which users have signed in. */

@@ -39,5 +39,5 @@ export const passkeyChallenges = sqliteTable(
     origin: text().notNull(),
     expires: timestamp().notNull(),
   },
-  (table) => [index('passkey_challenges_of_user').on(table.user)],
+  (table) => [index('passkey_challenges_of_user').on(table.user), index('passkey_challenges_by_end').on(table.expires)],
 )

@@ -30,6 +30,7 @@ export const vectorStores = sqliteTable(
   (table) => [
     unique().on(table.integration, table.scope, table.subject, table.source),
     index('vector_stores_of_subject').on(table.subject),
+    index('vector_stores_by_end').on(table.expires),
   ],
 )
 
@@ -48,7 +49,10 @@ export const knowledgeFiles = sqliteTable(
     ready: integer({ mode: 'boolean' }).notNull(),
     created: timestamp().notNull(),
   },
-  (table) => [index('knowledge_files_of_store').on(table.store, table.ready, table._id)],
+  (table) => [
+    index('knowledge_files_of_store').on(table.store, table.ready, table._id),
+    index('knowledge_files_unready').on(table.ready, table.created),
+  ],
 )
 
 /** The parts of files that the search finds. */
