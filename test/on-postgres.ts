@@ -6,7 +6,9 @@ import { startPostgres } from './fakes/postgres'
 const SQLITE_ONLY = '// engine: sqlite\n'
 
 const args = process.argv.slice(2)
-const tests = [...new Bun.Glob('test/**/*.test.{ts,tsx}').scanSync('.')].sort()
+const tests = [...new Bun.Glob('test/**/*.test.{ts,tsx}').scanSync('.')]
+  .filter((file) => !file.includes('node_modules'))
+  .sort()
 const files = tests.filter((file) => !readFileSync(file, 'utf8').startsWith(SQLITE_ONLY)).map((file) => `./${file}`)
 const hasFiles = args.some((arg) => !arg.startsWith('-'))
 const server = await startPostgres()

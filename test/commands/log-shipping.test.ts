@@ -126,6 +126,14 @@ test.concurrent('a killed server loses only writes since its last segment, and a
   expect(doctor.out).toContain('tenant then: active, database opens and is up to date and fully readable')
 })
 
+/** Waits until all writes are stored, with the backup that they continue: a slow start makes two. */
+const waitUntilProtected = (url: string) =>
+  waitUntil(
+    async () => (await fetch(`${url}/metrics`)).text(),
+    (metrics) => /^atoll_backup_behind_tenants 0$/m.test(metrics),
+    SLOW_MS,
+  )
+
 test.concurrent('a log goes on after clean stops and kills without a new backup, and a gap in it is refused', async () => {
   const installation = await createInstallation()
   const { at, listSegments, countBackups } = installation
@@ -153,6 +161,7 @@ test.concurrent('a log goes on after clean stops and kills without a new backup,
     }
     // What a killed server has not stored any more, the next start stores.
     if (signal === 'SIGKILL') expect((await call('POST', THINGS, { name: `${start}-3` })).status).toBe(201)
+    if (!start) await waitUntilProtected(server.url)
     await server.end(signal)
     stored ??= countStored()
   }
@@ -203,6 +212,7 @@ test.concurrent('a target that is emptied while a tenant is written to gets new 
     return waitUntil(writeAndLook, Boolean, SLOW_MS)
   }
   await writeUntil(() => hasBackups() && listSegments().length > 1)
+  await waitUntilProtected(server.url)
   for (const name of readdirSync(target)) rmSync(join(target, name), { recursive: true })
   // The log makes the folder of the tenant again, without a backup.
   await writeUntil(() => hasBackups() && countBackups('acme') > 0 && existsSync(join(target, 'installation.json')))
