@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser)('the history of an entity on the admin page', () =>
       { times: 1 },
     )
     await confirmRestore(1)
-    await version(1).getByText('Someone else changed this while you were editing.').waitFor()
+    await version(1).getByText('Someone else changed this in the meantime.').waitFor()
     await version(6).getByText('Theirs').waitFor()
     expect((await read()).title).toBe('Theirs')
     await confirmRestore(1)

@@ -95,7 +95,7 @@ function RestoreProblem({ blueprint, error }: { blueprint: Blueprint; error: Err
   if (error instanceof ApiProblem && error.status === 412)
     return (
       <Alert color="red" variant="light" role="alert" mt={6}>
-        Somebody else changed this meanwhile. Look at what they changed, then restore the version again.
+        Someone else changed this in the meantime. Look at their change, then restore the version again.
       </Alert>
     )
   if (!flaws.length) return <ProblemMessage error={error} m={0} />
