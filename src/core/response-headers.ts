@@ -40,7 +40,7 @@ export async function sendPage<Item>({ request, set }: HttpContext, page: Awaita
   return items
 }
 
-/** Forbids caches to store a response that contains a secret, and returns its value. Errors are not stored either. */
+/** Sends `Cache-Control: no-store`, also with an error, and returns the value, which contains a secret. */
 export function sendSecret<Value>({ headers }: HttpContext['set'], value: Value): Value {
   headers['cache-control'] = 'no-store'
   return value
